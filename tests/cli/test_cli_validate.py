@@ -151,6 +151,17 @@ def test_a_plan_says_beforehand_what_a_run_then_does(folder: Folder) -> None:
     assert planned["reused"] == 2
 
 
+def test_calls_that_block_a_coroutine_are_noted(folder: Folder) -> None:
+    text = WHOLE.replace("{task}", "slow.py:answer")
+    code = "import asyncio, time\n\nasync def answer(question):\n    await asyncio.sleep(0)\n    time.sleep(9)\n"
+    (folder.path / "slow.py").write_text(code)
+    reported = [note for note in folder.json("validate", folder.experiment(text=text))["notes"] if "holds up" in note]
+    assert reported == [
+        "task mine: slow.py:5: time.sleep(…) in an async function holds up all calls, and timeout cannot end it;"
+        " await an asynchronous one, or write def"
+    ]
+
+
 def test_an_unpinned_task_is_planned_as_new(folder: Folder) -> None:
     text = WHOLE.replace("{task}", "chance.py:grade_all")
     (folder.path / "chance.py").write_text(CHANCE + "\ndef grade_all(question):\n    return random.random()\n")

@@ -177,7 +177,8 @@ def test_an_answer_has_its_grades_where_another_system_gave_the_same(folder: Fol
 # One run with several names
 
 
-def test_a_second_experiment_with_the_same_task_changes_nothing_that_the_first_shows(folder: Folder) -> None:
+@pytest.mark.parametrize("tail", [TAIL, "scorers: exact_match\nmetrics: accuracy\n"])
+def test_a_second_experiment_with_the_same_task_changes_nothing_that_the_first_shows(folder: Folder, tail: str) -> None:
     def shown() -> list[str]:
         texts = [
             folder.done("show", *options) for options in (["first"], ["first/mine"], ["first/mine", "--index", "0"])
@@ -188,8 +189,8 @@ def test_a_second_experiment_with_the_same_task_changes_nothing_that_the_first_s
 
     folder.done("run", experiment(folder, "first", "{{mine: 'shop.py:upper'}}"))
     before = shown()
-    folder.done("run", experiment(folder, "second", "{{yours: 'shop.py:upper', twin: 'shop.py:upper'}}"))
-    assert [len(folder.store.ids(kind)) for kind in ("runs", "evaluations")] == [1, 1]
+    folder.done("run", experiment(folder, "second", "{{yours: 'shop.py:upper', twin: 'shop.py:upper'}}", tail=tail))
+    assert [len(folder.store.ids(kind)) for kind in ("runs", "evaluations")] == [1, 1 if tail == TAIL else 2]
     assert shown() == before
 
 

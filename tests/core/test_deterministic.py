@@ -723,17 +723,11 @@ SEEDS_THAT_MAY_BE_NONE = {
 
 SEEDS_THAT_ARE_SET = {
     "default": "def answer(x, seed=3):\n    return random.Random(seed)",
-    "argument of a helper": "def pick(seed=None):\n    return random.Random(seed)\ndef answer(x):\n    return pick(1)",
     "data": "def answer(x):\n    return random.Random(x)",
-    "loop": "def answer(x):\n    return [random.Random(s) for s in range(3)]",
     "attribute": (
         "class C:\n    def __init__(self, seed=None):\n        self.seed = seed\n"
         "    def __call__(self, x):\n        return random.Random(self.seed)\nanswer = C(7)"
     ),
-    "replaced if None": (
-        "def answer(x, seed=None):\n    if seed is None:\n        seed = 0\n    return random.Random(seed)"
-    ),
-    "conditional": ("def answer(x, seed=None):\n    return random.Random(seed if seed is not None else 0)"),
     "or": "def answer(x, seed=None):\n    return random.Random(seed or 5)",
     "computed": "import zlib\ndef answer(x):\n    return random.Random(zlib.crc32(x.encode()) + 1)",
 }
@@ -929,6 +923,41 @@ DETERMINISTIC = {
                     return True
             return False
         """,
+    "types": """
+        def answer(x):
+            return isinstance(x, (set, frozenset)) or type(x) is set
+        """,
+    "a logged set": """
+        import logging, time
+        log = logging.getLogger(__name__)
+        def answer(text):
+            log.info('%s %s', time.time(), set(text))
+            return text
+        """,
+    "its own folder": """
+        from pathlib import Path
+        def answer(x):
+            return (Path(__file__).resolve().parent / 'prompt.txt').read_text()
+        """,
+    "glob": """
+        from pathlib import Path
+        def answer(x):
+            return [path.read_text() for path in sorted(Path('docs').glob('*.txt'))]
+        """,
+    "own sample": """
+        class C:
+            def sample(self):
+                return 1
+            def exists(self):
+                return 1
+            def __call__(self, x):
+                return self.sample(), self.exists()
+        answer = C()
+        """,
+}
+
+
+NOT_FOLLOWED = {  # gives the same each time, which no name shows
     "counting over a set": """
         WORDS = {'x', 'y'}
         def answer(text):
@@ -953,17 +982,6 @@ DETERMINISTIC = {
             a, b = Counter(text.split()), Counter('one two'.split())
             return sum(min(a[w], b[w]) for w in set(a) & set(b))
         """,
-    "types": """
-        def answer(x):
-            return isinstance(x, (set, frozenset)) or type(x) is set
-        """,
-    "a logged set": """
-        import logging, time
-        log = logging.getLogger(__name__)
-        def answer(text):
-            log.info('%s %s', time.time(), set(text))
-            return text
-        """,
     "measured time": """
         import time
         def answer(x):
@@ -974,26 +992,13 @@ DETERMINISTIC = {
                 pass
             return round(time.perf_counter() - start, 3)
         """,
-    "its own folder": """
-        from pathlib import Path
-        def answer(x):
-            return (Path(__file__).resolve().parent / 'prompt.txt').read_text()
-        """,
-    "glob": """
-        from pathlib import Path
-        def answer(x):
-            return [path.read_text() for path in sorted(Path('docs').glob('*.txt'))]
-        """,
-    "own sample": """
-        class C:
-            def sample(self):
-                return 1
-            def exists(self):
-                return 1
-            def __call__(self, x):
-                return self.sample(), self.exists()
-        answer = C()
-        """,
+    "a seed: argument of a helper": SEEDED
+    + "def pick(seed=None):\n    return random.Random(seed)\ndef answer(x):\n    return pick(1)",
+    "a seed: loop": SEEDED + "def answer(x):\n    return [random.Random(s) for s in range(3)]",
+    "a seed: replaced if None": SEEDED
+    + ("def answer(x, seed=None):\n    if seed is None:\n        seed = 0\n    return random.Random(seed)"),
+    "a seed: conditional": SEEDED
+    + ("def answer(x, seed=None):\n    return random.Random(seed if seed is not None else 0)"),
 }
 
 
@@ -1030,6 +1035,12 @@ def test_a_seed_is_followed_to_its_value(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", DETERMINISTIC)
 def test_what_gives_the_same_each_time_is_pinned(tmp_path: Path, name: str) -> None:
     assert of(tmp_path, DETERMINISTIC[name]).unpinned == ()
+
+
+@pytest.mark.parametrize("name", NOT_FOLLOWED)
+def test_what_no_name_shows_to_be_the_same_each_time_is_unpinned(tmp_path: Path, name: str) -> None:
+    assert all(why.endswith(PIN) for why in of(tmp_path, NOT_FOLLOWED[name]).unpinned)
+    assert not of(tmp_path, NOT_FOLLOWED[name]).pinned
 
 
 def test_the_order_of_a_set_is_pinned_by_the_hash_seed_which_then_counts(

@@ -133,10 +133,11 @@ def said(where: str, what: str, why: str) -> str:
         ),
         ("import random, time\ndef answer(x):\n    return random.Random(time.time())\n", "time.time", DATE),
         (
-            "import random, time\ndef answer(x):\n    return random.Random(now)\n    now = int(time.time_ns())\n",
+            "import random, time\ndef answer(x):\n    return random.Random(int(time.time_ns()))\n",
             "time.time_ns",
             DATE,
         ),
+        ("import time\ndef answer(x):\n    return time.perf_counter() - x\n", "time.perf_counter", DATE),
         (
             "import numpy as np, time\ndef answer(x):\n    return np.random.default_rng(seed=time.time_ns())\n",
             "time.time_ns",
@@ -273,7 +274,7 @@ def test_what_is_held_as_a_value_unpins_too(tmp_path: Path, source: str, sentenc
         "import numpy as np\ndef answer(x):\n    return np.random.default_rng(3).normal(np.asarray(x))\n",
         "from numpy.random import default_rng\ndef answer(x):\n    return default_rng(seed=3)\n",
         "import numpy as np\ndef answer(x):\n    return isinstance(x, np.random.Generator)\n",
-        "import time\ndef answer(x):\n    time.sleep(0)\n    return time.perf_counter() - time.time()\n",
+        "import time\ndef answer(x):\n    time.sleep(0)\n    print(time.perf_counter() - time.time())\n",
         "import time\ndef answer(x):\n    return time.strftime('%Y', time.gmtime(x))\n",
         "import datetime as d\ndef answer(x):\n    return d.datetime(2020, 1, 1), d.datetime.fromisoformat(x)\n",
         "import os\nMODEL = os.environ.get('NO_SUCH_NAME', 'm')\ndef answer(x):\n    return MODEL\n",

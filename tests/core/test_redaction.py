@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -166,10 +167,14 @@ KEY = "sk-proj-abcdEFGH0123ijklMNOP4567wxyz"
 @pytest.mark.parametrize(
     ("message", "redacted"),
     [
-        (f"Incorrect API key provided: {KEY[:12]}********************{KEY[-4:]}.", "${MODELS_TOKEN}."),
-        (f"Incorrect API key provided: {KEY[:8]}...{KEY[-4:]}, see", "${MODELS_TOKEN}, see"),
-        (f"unknown key {KEY[:10]}… here", "${MODELS_TOKEN} here"),
-        (f"unknown key ****{KEY[-4:]}!", "${MODELS_TOKEN}!"),
+        (f"Incorrect API key provided: {KEY[:12]}****{KEY[-4:]}.", f"provided: ${{MODELS_TOKEN}}****{KEY[-4:]}."),
+        (f"unknown key {KEY[:10]}… here", "unknown key ${MODELS_TOKEN}… here"),
+        (
+            f"{KEY[9:17]}|{KEY[-8:]}|{KEY[-7:]}|{KEY[3:10]}",
+            f"${{MODELS_TOKEN}}|${{MODELS_TOKEN}}|{KEY[-7:]}|{KEY[3:10]}",
+        ),
+        (f"cut: {KEY[13:]}", "cut: ${MODELS_TOKEN}"),
+        (f"{KEY}{KEY}", "${MODELS_TOKEN}${MODELS_TOKEN}"),
         (f"bytes {KEY.encode().hex()}", "bytes ${MODELS_TOKEN}"),
         (f"wrapped:\n  {KEY[:20]}\n  {KEY[20:]}\nend", "wrapped:\n  ${MODELS_TOKEN}\nend"),
     ],
@@ -177,7 +182,24 @@ KEY = "sk-proj-abcdEFGH0123ijklMNOP4567wxyz"
 def test_parts_of_a_known_value_are_hidden(monkeypatch: pytest.MonkeyPatch, message: str, redacted: str) -> None:
     monkeypatch.setenv("MODELS_TOKEN", KEY)
     assert redact(message).endswith(redacted)
-    assert not any(part in redact(message) for part in (KEY[:8], KEY[-4:], KEY[20:]))
+    assert not any(KEY[start : start + 8] in redact(message) for start in range(len(KEY) - 7))
+
+
+@pytest.mark.parametrize("written", [KEY, base64.b64encode(KEY.encode()).decode(), KEY.encode().hex()])
+def test_eight_characters_of_a_known_value_are_hidden_wherever_a_text_is_cut(
+    monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    monkeypatch.setenv("MODELS_TOKEN", KEY)
+    for start in range(len(written) - 8):
+        for end in range(start + 8, len(written) - 1):  # the last digits of base64 depend on what follows
+            assert redact(f"{'x' * (start % 4)} {written[start:end]}") == f"{'x' * (start % 4)} ${{MODELS_TOKEN}}"
+
+
+@pytest.mark.parametrize("message", ["reached https://other.org/v1", "no /home/me/data.csv", "***, loading..."])
+def test_what_is_public_in_a_known_value_is_readable(monkeypatch: pytest.MonkeyPatch, message: str) -> None:
+    monkeypatch.setenv("HOOK_SECRET", "https://hooks.example/T0123/B4567")
+    monkeypatch.setenv("SSH_KEY", "/home/me/.ssh/no_such_key")
+    assert redact(message) == message
 
 
 def test_what_is_no_part_of_a_known_value_is_readable(monkeypatch: pytest.MonkeyPatch) -> None:

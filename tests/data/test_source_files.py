@@ -111,8 +111,39 @@ def test_a_file_that_expands_beyond_all_measure_is_refused_before_the_disk_is_fu
     text = b"input\n" + b"0" * (20 << 20)
     for content in (gzip.compress(text), zstd(text.decode())):
         path = write(tmp_path / "a.csv.gz", content)
-        with pytest.raises(DataError, match="expands to more than 200 times its size; decompress it yourself"):
+        with pytest.raises(DataError, match="expands to more than 100 times its size, and 1 MB; decompress"):
             open_file(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.csv", b"a,b\n1,2\n" + b"0" * (80 << 20), "expands to more than 100 times its size, and 64 MB"),
+        ("a.csv", b"a,b\n1,2\n" + b"0" * (12 << 20), r"a\.csv\.gz:3: the row has more than 8 MB"),
+        ("a.csv", b'a,b\n1,2\n"' + b"0\n" * (9 << 20) + b'",2\n', r"a\.csv\.gz:3: the row has more than 8 MB"),
+        ("a.csv", b"a," * (1 << 17) + b"\n1", r"a\.csv\.gz:1: the header has more than 100,000 columns"),
+        ("a.csv", b"a,b\n" + b"1\n" * 10_000, r"a\.csv\.gz: over 1,000 rows have another number of values"),
+    ],
+    ids=["expansion", "row", "row of lines", "header", "ragged rows"],
+)
+def test_a_small_file_that_holds_much_is_refused_in_one_sentence(
+    tmp_path: Path, name: str, text: bytes, message: str
+) -> None:
+    path = write(tmp_path / f"{name}.gz", gzip.compress(text))
+    with pytest.raises(DataError, match=message):
+        open_file(path)
+
+
+def test_a_line_of_json_that_is_too_long_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", b'{"a": 1}\n{"a": "' + b"0" * (65 << 20))
+    with pytest.raises(DataError, match=r"a\.jsonl:2: the row has more than 64 MB"):
+        open_file(path)
+
+
+def test_an_object_of_too_many_columns_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", b"{" + b",".join(b'"c%d":1' % i for i in range(100_001)) + b"}\n")
+    with pytest.raises(DataError, match=r"a\.jsonl:1: has more than 100,000 columns"):
+        open_file(path)
 
 
 def test_a_compressed_file_that_changes_is_not_read_further(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from support.patience import PATIENCE
 from support.processes import press_ctrl_c
+from support.unread import Unread
 
 from evaluand.core.errors import SpecError, TaskError, TaskTimeout, TransientError
 from evaluand.data.dataset import Dataset
@@ -751,13 +752,13 @@ def test_no_call_starts_after_the_time_for_all_of_them(
     def note(unit: int) -> None:
         with (tmp_path / "calls").open("a") as file:
             file.write(f"{unit}\n")
-        time.sleep(pause)
+        time.sleep(pause.value)
 
-    store, slow, pause = MemoryStore(), task(name="slow", version="1")(way(note)), 0.2
+    store, slow, pause = MemoryStore(), task(name="slow", version="1")(way(note)), Unread(0.2)
     policy = Policy(concurrency=1, timeout=PATIENCE, total_timeout=0.1)
     with pytest.raises(Aborted, match=r"total_timeout: the 0\.1 s allowed for all calls are over; [01] of 4 are done"):
         Runner(store, policy, engine).run(slow, numbers(4))
-    pause = 0
+    pause.value = 0
     run = Runner(store).run(slow, numbers(4))
     assert statuses(run) == ["completed"] * 4
     assert sorted((tmp_path / "calls").read_text().split()) == ["0", "1", "2", "3"]
@@ -798,13 +799,13 @@ def test_stopping_at_a_failure_does_not_wait_for_a_thread_that_hangs() -> None:
 
 @WAYS
 def test_an_aborted_run_stays_open_and_is_resumed_without_repeating_a_call(way: Callable[[Call], Call]) -> None:
-    calls, broken = Counter[int](), True
+    calls, broken = Counter[int](), Unread(True)
 
     def call(number: int) -> int:
         calls[number] += 1
-        if broken and number == 40:
+        if broken.value and number == 40:
             raise ValueError("forty")
-        if broken and number > 40:
+        if broken.value and number > 40:
             time.sleep(0.1)  # until the failure is noticed, on a busy machine too
         return number
 
@@ -817,7 +818,7 @@ def test_an_aborted_run_stays_open_and_is_resumed_without_repeating_a_call(way: 
     before = Counter(calls)
     assert len(before) <= 41 + 4 * 2
 
-    broken = False
+    broken.value = False
     run = Runner(store, Policy(concurrency=4)).run(answer, data, name="careful")
     assert run.id == id
     assert store.is_sealed("runs", id)

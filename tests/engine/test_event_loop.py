@@ -240,7 +240,7 @@ def test_pooled_connections_stay_open_while_another_thread_makes_calls(chat: Cha
 def nothing_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process in which no call has opened a file: code that may remember files counts with all that were opened."""
     monkeypatch.setattr(observation, "_opened", [])
-    monkeypatch.setattr(observation, "_opened_once", set())
+    monkeypatch.setattr(observation, "_places", {})
 
 
 def interrupt_and_resume(chat: Chat) -> Receipt:

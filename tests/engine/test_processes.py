@@ -534,7 +534,7 @@ def test_a_run_stopped_from_outside_leaves_no_process_and_is_resumed(
     check_all_end(pids(tmp_path))
     assert len(calls(tmp_path)) < 80
 
-    again = run_python(RUNNING, "80", "0", cwd=tmp_path)
-    assert again.stdout.splitlines()[-1] == uninterrupted, again.stderr
+    printed, errors = running(tmp_path, 80, 0).communicate(timeout=PATIENCE)
+    assert printed.splitlines()[-1] == uninterrupted, errors
     assert set(calls(tmp_path)) == set(range(80))
     assert len(calls(tmp_path)) <= 80 + (2 if by == signal.SIGKILL else 0)

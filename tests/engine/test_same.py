@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, strategies as st
 from support.patience import PATIENCE
+from support.unread import Unread
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
 from evaluand.data.dataset import Dataset
@@ -355,10 +356,11 @@ class Bench:
 
     def run(self, rows: list[Row], *, version: str = "1", **options: Any) -> Run:
         self.calls.clear()
+        calls, failing = self.calls, Unread(self.failing)
 
         def answer(text: str) -> str:
-            self.calls[text] += 1
-            if text in self.failing:
+            calls[text] += 1
+            if text in failing.value:
                 raise ValueError("no")
             return text.upper()
 
@@ -367,9 +369,10 @@ class Bench:
 
     def evaluate(self, run: Run, *, version: str = "1", name: str = "same", **options: Any) -> Evaluation:
         self.grades.clear()
+        grades = self.grades
 
         def same(output: str, expected: str, input: str) -> bool:
-            self.grades[input] += 1
+            grades[input] += 1
             return output == expected
 
         return Evaluator().evaluate(run, {name: FunctionScorer(same, version=version)}, **options)
@@ -578,11 +581,11 @@ def test_fresh_makes_everything_anew_and_ends_the_same(bench: Bench) -> None:
 
 def test_an_aborted_run_lends_what_it_finished(bench: Bench) -> None:
     calls = Counter[str]()
-    broken = True
+    broken = Unread(True)
 
     def answer(text: str) -> str:
         calls[text] += 1
-        if broken and text == "q30":
+        if broken.value and text == "q30":
             raise ValueError("thirty")
         return text.upper()
 
@@ -590,7 +593,7 @@ def test_an_aborted_run_lends_what_it_finished(bench: Bench) -> None:
     small, large = (Dataset.from_rows(questions(n)) for n in (BASE, BASE + 10))
     with pytest.raises(Aborted):
         Runner(bench.store, Policy(concurrency=1, abort_on_error=True)).run(one, small)
-    broken = False
+    broken.value = False
     run = Runner(bench.store).run(one, large)
     assert calls == {f"q{i}": 2 if i == 30 else 1 for i in range(BASE + 10)}
     assert run.counts == {"completed": BASE + 10}

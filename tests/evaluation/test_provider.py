@@ -151,7 +151,8 @@ def test_a_class_that_is_defined_anew_with_other_code_is_another_question() -> N
 
     assert [ask("Is it right"), ask("Is it wrong")] == [("Is it right: a", 0), ("Is it wrong: a", 0)]
     assert ask("Is it right") == ("Is it right: a", 1)
-    assert [ask("Is it right", "1"), ask("Is it wrong", "1")] == [("Is it right: a", 0), ("Is it right: a", 1)]
+    assert [ask("Is it right", "1"), ask("Is it wrong", "1")] == [("Is it right: a", 0), ("Is it wrong: a", 0)]
+    assert ask("Is it right", "1") == ("Is it right: a", 1)
 
 
 def test_a_reply_is_the_same_whether_asked_now_or_known_and_no_ones_to_change() -> None:

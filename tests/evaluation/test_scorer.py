@@ -288,11 +288,16 @@ def test_the_decorator_takes_a_name_and_a_version() -> None:
     assert length.identify().spec["version"] == "2"
 
 
-def test_a_declared_version_is_the_identity_whatever_the_code() -> None:
-    first = FunctionScorer(lambda output: 1, name="f", version="1")
-    second = FunctionScorer(lambda output: 2, name="f", version="1")
-    assert first.identify().spec == second.identify().spec
-    assert first.identify().spec != FunctionScorer(lambda output: 1, name="f", version="2").identify().spec
+def test_a_declared_version_is_added_to_the_code_and_hides_none_of_it() -> None:
+    def spec(score: Any, version: str | None) -> Any:
+        return FunctionScorer(score, name="f", version=version).identify().spec
+
+    def one(output: Any) -> int:
+        return 1
+
+    specs = [spec(one, "1"), spec(one, "2"), spec(one, None), spec(lambda output: 2, "1")]
+    assert specs[0] == spec(one, "1")
+    assert all(other != specs[0] for other in specs[1:])
 
 
 def test_an_error_of_the_function_reaches_the_caller() -> None:

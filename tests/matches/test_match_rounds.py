@@ -158,7 +158,8 @@ def settle(path: Path, text: str, seconds: int) -> None:
 def judge_of(folder: Path) -> Any:
     """The judge as a new process would load it."""
     observation._opened.clear()
-    observation._opened_once.clear()
+    observation._places.clear()
+    observation._named.clear()
     return load(folder, READING, "judging").judge
 
 

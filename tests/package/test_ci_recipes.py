@@ -7,6 +7,7 @@ import re
 import shlex
 import stat
 import subprocess
+import sys
 from contextlib import chdir
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -30,8 +31,9 @@ case "$*" in
     *--jq*) cat "$RUNNER_TEMP/comment-id" 2>/dev/null || true ;;
 esac
 """
+LOCKED = ROOT_FOLDER / ".ci" / "locked.py"
 PIP = """#!/bin/sh
-printf '%s\\n' "$@" > "$RUNNER_TEMP/python.log"
+printf '%s\\n' "$*" >> "$RUNNER_TEMP/python.log"
 """
 
 
@@ -151,14 +153,33 @@ def test_inputs_are_never_executed(done: Job) -> None:
         step = done.step(name)
         assert step.returncode == 0, step.stderr
     assert not (done.path / "owned").exists()
-    assert done.log("python.log")[-1] == "/action[http]; touch owned #]"
+    assert done.log("python.log")[0] == "/action/.ci/locked.py http]; touch owned #"
 
 
-@pytest.mark.parametrize("extras", ["", "llm"])
-def test_the_version_of_the_action_is_installed(tmp_path: Path, extras: str) -> None:
-    job = Job(tmp_path, extras=extras)
+def test_the_version_of_the_action_is_installed_with_files_of_the_lock_alone(tmp_path: Path) -> None:
+    job = Job(tmp_path, extras="llm")
     assert job.step("Install evaluand").returncode == 0
-    assert job.log("python.log")[-1] == ("/action[llm]" if extras else "/action")
+    locked, packages, itself = job.log("python.log")
+    assert locked == "/action/.ci/locked.py llm"
+    assert packages.endswith(f"--require-hashes --requirement {tmp_path}/temp/evaluand.lock")
+    assert itself.endswith("--no-deps --no-build-isolation /action")
+
+
+@pytest.mark.parametrize(
+    ("extras", "names", "others"),
+    [("", {"pyarrow", "hatchling"}, {"jinja2", "wandb"}), ("llm, sklearn", {"jinja2", "aiohttp", "scipy"}, {"wandb"})],
+)
+def test_the_lock_of_some_extras_has_what_they_need(extras: str, names: set[str], others: set[str]) -> None:
+    done = subprocess.run([sys.executable, LOCKED, extras], capture_output=True, text=True, check=True)
+    entries = re.findall(r"^([a-z0-9-]+)==.*\\\n    --hash=sha256:", done.stdout, re.MULTILINE)
+    assert names <= {*entries}
+    assert not others & {*entries}
+    assert done.stdout.count("==") == len(entries)
+
+
+def test_an_unknown_extra_is_named() -> None:
+    done = subprocess.run([sys.executable, LOCKED, "lm"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.partition(";")[0]) == (1, "error: evaluand has no extra 'lm'")
 
 
 def test_a_comment_is_written_once_and_then_replaced(done: Job) -> None:

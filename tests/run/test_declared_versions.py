@@ -1,25 +1,22 @@
-"""Code that changes under a declared `version`: its stored answers are used, and a warning names what has changed."""
+"""Code counts beside a declared `version`; answers from before a change are taken over on request, and that shows."""
 
 from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
+import threading
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner, Result
 
-from evaluand import Dataset, Evaluator, MemoryStore, Runner, task
+from evaluand import Dataset, DirectoryStore, MemoryStore, Run, Runner, task
 from evaluand.cli import main
-from evaluand.core.errors import EvaluandWarning
-from evaluand.core.fingerprint import Identity
-from evaluand.evaluation.scorer import scorer
-from evaluand.run.task import FunctionTask
 
 APP = """
 from pathlib import Path
+
+from evaluand import report_usage
 
 HANDBOOK = {"France": "Paris"}
 
@@ -29,6 +26,9 @@ def retrieve(question):
 
 
 def answer(question):
+    report_usage(input_tokens=7, output_tokens=1, cost=0.25, currency="USD", model="m")
+    with open("calls", "a") as calls:
+        calls.write("1")
     return Path(__file__).with_name("prompt.txt").read_text() + retrieve(question)
 
 
@@ -74,78 +74,99 @@ def notes(result: Result) -> list[str]:
     return [line for line in result.stderr.splitlines() if line.startswith("note: ")]
 
 
+def n_calls() -> int:
+    return len(Path("calls").read_text())
+
+
 def edit(name: str, old: str, new: str) -> None:
     path = Path(name)
     path.write_text(path.read_text().replace(old, new))
 
 
-@pytest.mark.parametrize(
-    ("file", "old", "new", "note"),
-    [
-        ("app.py", '"nothing"', '"no idea"', "task 'own/app': app.retrieve changed"),
-        ("app.py", '"Paris"', '"Marseille"', "task 'own/app': app.HANDBOOK changed"),
-        ("prompt.txt", "Answer", "Reply", "task 'own/app': prompt.txt changed"),
-        ("app.py", "output == expected", "len(output) == len(expected)", "scorer 'same': app.same changed"),
-    ],
-    ids=["function", "constant", "file", "scorer"],
-)
-def test_a_change_is_named_with_the_command_that_repeats_the_calls(
-    folder: Path, file: str, old: str, new: str, note: str
+CHANGES = [
+    pytest.param("app.py", '"nothing"', '"no idea"', "app.retrieve changed", id="function"),
+    pytest.param("app.py", '"Paris"', '"Marseille"', "app.HANDBOOK changed", id="constant"),
+    pytest.param("prompt.txt", "Answer", "Reply", "changed since opened: prompt.txt", id="file"),
+]
+
+
+@pytest.mark.parametrize(("file", "old", "new", "change"), CHANGES)
+def test_a_change_makes_the_calls_again_and_says_before_what_they_cost(
+    folder: Path, file: str, old: str, new: str, change: str
 ) -> None:
-    assert notes(call("run", "own.yaml")) == []
+    assert (notes(call("run", "own.yaml")), n_calls()) == ([], 2)
     edit(file, old, new)
+    assert notes(call("run", "own.yaml")) == [
+        f"note: own/app: {change}, so 2 calls of 2 are made again, which used 2 requests, 14 input tokens, 2 output"
+        " tokens, cost 0.50 USD; --keep-answers (keep_answers=True) takes the stored answers over"
+    ]
+    assert n_calls() == 4
+    assert (notes(call("run", "own.yaml")), n_calls()) == ([], 4)
+
+
+@pytest.mark.parametrize(("file", "old", "new", "change"), CHANGES)
+def test_kept_answers_cost_no_call_and_every_number_of_them_says_so(
+    folder: Path, file: str, old: str, new: str, change: str
+) -> None:
+    edit(file, old, new)
+    said = f"own/app: 2 of 2 answers were kept from before a change: {change}"
+    printed = call("run", "own.yaml", "--keep-answers")
+    assert (notes(printed), n_calls()) == ([], 2)
+    assert said in " ".join(printed.output.split())
     again = call("run", "own.yaml")
-    assert again.exit_code == 0
-    assert notes(again) == [
-        f"note: {note}; its declared version is the same, so answers from before the change are used: declare another"
-        f" version, or repeat the calls with `evaluand run {folder / 'own.yaml'} --fresh`"
-    ]
-    assert notes(call("run", "own.yaml", "--fresh")) == notes(call("run", "own.yaml")) == []
+    assert n_calls() == 2
+    assert said in " ".join(again.output.split())
+    for command in (("show", "own"), ("show", "own/app"), ("compare", "own/app", "own/app")):
+        assert said in " ".join(call(*command).output.split()), command
+    call("report", "own", "-o", "own.html")
+    assert said in Path("own.html").read_text()
+    run = Run.open(DirectoryStore(".evaluand"), "own/app")
+    assert run.manifest["kept"]["changes"] == [change]
 
 
-def test_answers_that_another_run_takes_over_are_named_too(folder: Path) -> None:
+def test_kept_answers_are_given_by_their_name_alone(folder: Path) -> None:
     edit("app.py", '"nothing"', '"no idea"')
-    edit("prompt.txt", "Answer", "Reply")
+    call("run", "own.yaml", "--keep-answers")
     write_questions("France", "Spain", "Peru")
-    more = call("run", "own.yaml")
-    assert "1 done now, 2 reused" in more.stdout
-    assert [note.partition(";")[0] for note in notes(more)] == [
-        "note: task 'own/app': app.retrieve changed, prompt.txt changed"
-    ]
+    call("run", "own.yaml")
+    assert n_calls() == 2 + 3
 
 
-class Unrecorded(FunctionTask):
-    """A task as it was stored before the code under a version was recorded."""
+def test_a_change_that_is_taken_back_costs_no_call(folder: Path) -> None:
+    edit("app.py", '"nothing"', '"no idea"')
+    call("run", "own.yaml")
+    edit("app.py", '"no idea"', '"nothing"')
+    call("run", "own.yaml")
+    assert n_calls() == 4
 
-    def identify(self) -> Identity:
-        return replace(super().identify(), read_code=None)
+
+def test_a_changed_scorer_grades_again_and_makes_no_call(folder: Path) -> None:
+    edit("app.py", "output == expected", "len(output) == len(expected)")
+    assert "2 done now" in call("run", "own.yaml").stdout
+    assert n_calls() == 2
 
 
-def test_answers_stored_before_the_code_was_recorded_are_used_without_a_warning() -> None:
+def test_keeping_and_repeating_all_contradict_each_other(folder: Path) -> None:
+    result = call("run", "own.yaml", "--fresh", "--keep-answers")
+    assert (result.exit_code, "--fresh repeats the answers that --keep-answers takes over" in result.stderr) == (
+        2,
+        True,
+    )
+
+
+def test_what_cannot_be_read_is_named_and_stands_under_the_version() -> None:
+    lock = threading.Lock()
+
+    @task(version="1")
+    def guarded(text: str) -> str:
+        with lock:
+            return text
+
     store, data = MemoryStore(), Dataset.from_rows([{"input": "a"}])
-    Runner(store).run(Unrecorded(str.upper, version="1", name="case"), data)
-    again = Runner(store).run(task(version="1", name="case")(str.lower), data)
-    assert again.receipt is not None
-    assert (again.receipt.kept, [row.responses for row in again]) == (1, [["A"]])
-
-
-def test_a_program_is_warned_where_it_runs_and_evaluates() -> None:
-    words = SimpleNamespace(suffix="!", best="a!")
-    data = Dataset.from_rows([{"input": "a", "expected": "b"}])
-
-    def run_and_evaluate(store: MemoryStore) -> None:
-        suffix, best = words.suffix, words.best
-        run = Runner(store).run(task(version="1")(lambda text: text + suffix), data)
-        Evaluator().evaluate(run, {"best": scorer(version="1")(lambda output: output == best)})
-
-    store = MemoryStore()
-    run_and_evaluate(store)
-    words.suffix = "?"
-    with pytest.warns(EvaluandWarning, match="changed; its declared version .* repeat the calls with fresh=True"):
-        run_and_evaluate(store)
-    words.suffix, words.best = "!", "a"
-    with pytest.warns(EvaluandWarning, match="scorer 'best'.*fresh=True"):
-        run_and_evaluate(store)
+    run = Runner(store).run(guarded, data)
+    [covered] = run.manifest["provenance"]["covered"]
+    assert covered.endswith("guarded (closure variable lock): a lock holds state that cannot be read as data")
+    assert Runner(store).run(guarded, data).id == run.id
 
 
 def test_what_code_keeps_between_calls_is_no_change_of_it() -> None:
@@ -163,18 +184,3 @@ def test_what_code_keeps_between_calls_is_no_change_of_it() -> None:
         run = Runner(store).run(noted, data)
     assert run.receipt is not None
     assert (run.receipt.kept, seen, count) == (1, ["a"], 1)
-
-
-def test_a_judge_of_pairs_that_has_changed_is_named(folder: Path) -> None:
-    judge = "def longer(first, second):\n    return float(len(first) > len(second))\n"
-    Path("app.py").write_text(f"{APP}\n\ndef other(question):\n    return question\n\n\n{judge}")
-    matches = 'matches: {judge: {function: app.py:longer, version: "1"}}\n'
-    tasks = 'app: {function: app.py:answer, version: "1"}\n  other: app.py:other'
-    text = EXPERIMENT.replace('app: {function: app.py:answer, version: "1"}', tasks)
-    Path("own.yaml").write_text(text + matches)
-    first = call("run", "own.yaml")
-    assert first.exit_code == 0, first.output
-    Path("app.py").write_text(Path("app.py").read_text().replace("len(first) > len(second)", "len(first) >= 3"))
-    [note] = [note for note in notes(call("run", "own.yaml")) if note.startswith("note: the judge")]
-    assert "app.longer changed; its declared version is the same" in note
-    assert note.endswith("own.yaml --fresh`")

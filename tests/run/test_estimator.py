@@ -477,9 +477,10 @@ def test_a_function_that_makes_an_estimator_is_known_by_its_code(monkeypatch: py
     assert EstimatorTask(make_tree, FIVE).identify().spec != before.spec
 
 
-def test_a_declared_version_stands_for_the_model_but_not_for_the_split() -> None:
+def test_the_model_and_the_split_count_beside_a_declared_version() -> None:
     spec = EstimatorTask(logistic(), FIVE, version="2").identify().spec
-    assert spec == EstimatorTask(logistic(5.0), FIVE, version="2").identify().spec
+    assert spec == EstimatorTask(logistic(), FIVE, version="2").identify().spec
+    assert spec != EstimatorTask(logistic(5.0), FIVE, version="2").identify().spec
     assert spec != EstimatorTask(logistic(), Split(folds=4), version="2").identify().spec
 
 

@@ -187,6 +187,29 @@ def test_what_a_program_writes_to_stderr_and_its_command_are_stored_without_valu
     assert '"--api-key=***"' in stored
 
 
+CUT_PROGRAM = """
+import os, sys
+sys.stdin.readline()
+key = os.environ["MODELS_API_KEY"]
+print("ERROR: request failed: Authorization: Bearer", key, "retries ended " + "x" * int(sys.argv[1]), file=sys.stderr)
+sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize("more", [0, 200, 235, 245, 250, 255, 265, 280, 300])
+def test_no_eight_characters_of_a_key_are_stored_wherever_stderr_is_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: int
+) -> None:
+    key = "ak9-QwErTyUiOpAsDfGhJkLzXcVbNm1234567890"
+    monkeypatch.setenv("MODELS_API_KEY", key)
+    (tmp_path / "bot.py").write_text(CUT_PROGRAM)
+    task = ProgramTask(command=[sys.executable, "bot.py", str(more)], folder=str(tmp_path), version="1")
+    message = str(next(iter(Runner(DirectoryStore(tmp_path / "store")).run(task, ROWS))).error)
+    assert "x" * more in message or len(message) > 200
+    text = message + written(tmp_path / "store")
+    assert not [key[at : at + 8] for at in range(len(key) - 7) if key[at : at + 8] in text]
+
+
 def test_the_identity_of_a_program_does_not_reveal_a_secret_nor_depend_on_it() -> None:
     def spec(**env: str) -> Any:
         return ProgramTask(command="bot", env=env, version="1").identify().spec

@@ -427,13 +427,14 @@ def test_a_crash_is_a_row_with_type_message_and_code() -> None:
 # Identity
 
 
-def test_a_name_and_a_declared_version_are_the_identity_whatever_the_code() -> None:
-    one, other = (task(name="answer", version="1")(function).identify() for function in (shout, shout_later))
-    assert one.spec == other.spec
+def test_a_declared_version_is_added_to_the_code_and_hides_none_of_it() -> None:
+    one = task(name="answer", version="1")(shout).identify()
+    assert one.spec == task(name="reply", version="1")(shout).identify().spec
     assert one.pinned
     others = [
         task(name="answer", version="2")(shout),
-        task(name="reply", version="1")(shout),
+        task(name="answer", version="1")(shout_later),
+        task(name="answer")(shout),
         task(name="answer", version="1", items=True)(shout),
     ]
     assert all(changed.identify().spec != one.spec for changed in others)

@@ -25,6 +25,8 @@ from evaluand.evaluation.scorers.exact_match import ExactMatch
 SAMPLE = Path(__file__).parent / "store_0_0"
 EXPECTED = json.loads((SAMPLE / "expected.json").read_text())
 
+VERSIONED = "interrupted/versioned"  # whose code did not count beside its version
+
 resumes = pytest.mark.skipif(
     not Path("/proc/self/cwd").exists(), reason="the experiments are stored as files of the working folder of Linux"
 )
@@ -114,10 +116,13 @@ def test_open_artifacts_are_finished_as_the_earlier_version_finishes_them(
     assert "cannot be resumed: its code, data or settings have changed since it began" in changed
     monkeypatch.setattr(ExactMatch, "version", 1)  # which grades these words alike
     begin = datetime.now(UTC)
-    assert finish(project) == EXPECTED["finished"]
+    assert finish(project) == {name: facts for name, facts in EXPECTED["finished"].items() if name != VERSIONED}
+    call(project, "run", "interrupted.yaml", "--task", "versioned", "--keep-answers")
     assert read_json(project, "verify")["ok"]
-    run = Run(DirectoryStore(project / "store"), EXPECTED["finished"]["interrupted/versioned"]["id"])
+    run = Run.open(DirectoryStore(project / "store"), VERSIONED)
+    assert run.digest == EXPECTED["finished"][VERSIONED]["digest"]
     assert sum(started < begin for started in run.table()["started"].to_pylist()) == 5  # those were not called again
+    assert run.manifest["kept"]["answers"] == 5
 
 
 @resumes
@@ -136,7 +141,10 @@ def test_a_recording_whose_app_was_killed_is_closed_with_the_feedbacks_that_have
     call(project, "resume", "guide/4", "--allow", "sample_guide")
     status = read_status(project, "guide/4")
     assert status["status"] == "sealed"
-    counts = {"right": {"abstained": 1, "scored": 3}, "strict": {"failed": 1, "scored": 3}, "waits": {"scored": 4}}
+    counts = {"right": {"abstained": 1, "scored": 3}}
+    counts |= {
+        name: {"failed": 1, "scored": 3} for name in ("strict", "waits")
+    }  # whose code has changed, or now counts
     assert status["feedbacks"] == counts
     [evaluation] = [e for e in evaluations(project) if e.name == "guide/4"]
     [reason] = [row["reason"] for row in evaluation.table("strict").to_pylist() if row["status"] == "failed"]
@@ -151,17 +159,13 @@ def evaluations(folder: Path) -> list[Evaluation]:
 # -- reuse
 
 
-def test_work_with_a_declared_version_is_not_done_again(project: Path) -> None:
-    known = DirectoryStore(project / "store").ids("runs")
-    for experiment, task in (("experiment", "counting"), ("names", "capitals")):
-        call(project, "run", f"{experiment}.yaml", "--task", task)
-    assert DirectoryStore(project / "store").ids("runs") == known
-
-
-def test_a_stored_reply_of_a_provider_is_reused(project: Path) -> None:
-    oracle = importlib.import_module("sample_guide").oracle(project / "store" / "cache" / "replies.db")
-    assert oracle.approves("Who wrote Emma?") == 1.0
-    assert (oracle.spent.n_requests, oracle.spent.n_known) == (0, 1)
+def test_answers_pinned_by_a_version_alone_are_reused_only_where_that_is_asked_and_said(project: Path) -> None:
+    for experiment, name, task in (("experiment", "reviews", "counting"), ("names", "names", "capitals")):
+        command = ("run", f"{experiment}.yaml", "--task", task, "--keep-answers")
+        printed = call(project, *command).stdout
+        assert "done now" not in printed.partition("evaluation")[0]
+        run = Run.open(DirectoryStore(project / "store"), f"{name}/{task}")
+        assert run.manifest["kept"]["answers"] == run.manifest["kept"]["of"]
 
 
 @pytest.mark.parametrize("provider", EXPECTED["references"])

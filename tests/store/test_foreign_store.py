@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 import pytest
 from support.commands import Folder, run_once
+from support.unread import Unread
 
 from evaluand.core.errors import EvaluandWarning
 from evaluand.data.dataset import Dataset
@@ -378,10 +379,10 @@ def test_a_store_of_a_later_version_is_refused(folder: Folder) -> None:
 
 
 def test_a_damaged_specification_of_open_work_is_written_again(folder: Folder) -> None:
-    calls, stops = [], [True]
+    calls, stops = [], Unread(True)
 
     def stop(i: int) -> int:
-        if i == 2 and stops:
+        if i == 2 and stops.value:
             raise KeyboardInterrupt
         calls.append(i)
         return i
@@ -393,7 +394,7 @@ def test_a_damaged_specification_of_open_work_is_written_again(folder: Folder) -
     path = damaged_manifest(folder, "runs", "open.json")
     assert str(path) in {fault["where"] for each in faults_of(folder)["artifacts"] for fault in each["faults"]}
     assert "start the same work again" in folder.refused("show", "stopped")
-    stops.clear()
+    stops.value = False
     with pytest.warns(EvaluandWarning, match=r"open\.json: cannot be read: .*; it is written again"):
         run = Runner(folder.store, Policy(concurrency=1)).run(work, data, name="stopped")
     assert (run.id, calls) == (path.parent.name, [0, 1, 2, 3])
@@ -401,10 +402,10 @@ def test_a_damaged_specification_of_open_work_is_written_again(folder: Folder) -
 
 
 def test_an_evaluation_whose_open_specification_is_damaged_is_continued(folder: Folder) -> None:
-    graded, stops = [], [True]
+    graded, stops = [], Unread(True)
 
     def same(output: int, expected: int) -> bool:
-        if output == 2 and stops:
+        if output == 2 and stops.value:
             raise KeyboardInterrupt
         graded.append(output)
         return output == expected
@@ -418,7 +419,7 @@ def test_an_evaluation_whose_open_specification_is_damaged_is_continued(folder: 
     content = bytearray(path.read_bytes())
     content[253] ^= 1
     path.write_bytes(content)
-    stops.clear()
+    stops.value = False
     with pytest.warns(
         EvaluandWarning, match=r"open\.json: .*; it is written again, and the finished work is continued"
     ):

@@ -22,6 +22,7 @@ from hypothesis import given, strategies as st
 from support.fresh import run_python
 from support.journals import lines_of
 from support.patience import PATIENCE
+from support.unread import Unread
 from support.worker_process import HOLDS, Process, open_lane, processes
 
 from evaluand.core.errors import EngineError, EvaluandWarning, collect_warnings
@@ -428,10 +429,10 @@ def test_a_gigantic_damaged_line_is_passed_over_without_reading_it_into_memory(t
 
 def open_run(store: DirectoryStore, version: str = "1") -> Callable[[], Run]:
     """A run that stopped half-way; gives what resumes it."""
-    stopping = True
+    stopping = Unread(True)
 
     def answer(number: int) -> int:
-        if stopping and number == 60:
+        if stopping.value and number == 60:
             raise ValueError("sixty")
         return number
 
@@ -441,7 +442,7 @@ def open_run(store: DirectoryStore, version: str = "1") -> Callable[[], Run]:
 
     with pytest.raises(Aborted):
         resume(Policy(abort_on_error=True))
-    stopping = False
+    stopping.value = False
     return lambda: resume(Policy())
 
 

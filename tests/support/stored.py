@@ -140,11 +140,10 @@ def read_status(folder: Path, recording: str) -> Data:
 
 def finish(folder: Path) -> Data:
     """Finishes what is open, with the project's code in the working folder; counts and digests of what it became."""
-    call(folder, "resume", "interrupted/versioned", "--yes")
     call(folder, "resume", "grading/quick", "--yes")
     call(folder, "feedback", "work", "guide/3", "--allow", "sample_guide", "--allow", "sample_reviews")
     store = DirectoryStore(folder / "store")
-    kinds = {"interrupted/versioned": "runs", "grading/quick": "evaluations", "guide/3": "recordings"}
+    kinds = {"grading/quick": "evaluations", "guide/3": "recordings"}
     named = {ref.name: ref.id for ref in store.refs() if kinds.get(ref.name) == ref.kind}
     keys = ("id", "digest", "counts")
     return {name: {key: store.manifest(kinds[name], id)[key] for key in keys} for name, id in named.items()}

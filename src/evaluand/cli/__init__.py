@@ -23,7 +23,7 @@ from evaluand.cli.logs import log_to_stderr
 from evaluand.cli.notes import print_notes
 from evaluand.cli.options import SETTINGS, StoreType, complete_artifact, name_store, name_variables
 from evaluand.cli.settings import find_settings
-from evaluand.core.errors import EvaluandError
+from evaluand.core.errors import EvaluandError, SpecError
 from evaluand.core.files.paths import FULL
 from evaluand.report.text import safe
 from evaluand.store.addresses import Place
@@ -200,7 +200,10 @@ def main(ctx: click.Context, folder: Place | None, verbose: int) -> None:
     evaluand.toml, or [tool.evaluand] of pyproject.toml: store = "DIR", and [run] limit = 20.
     """
     log_to_stderr(verbose)
-    name, settings = ctx.invoked_subcommand, find_settings(Path.cwd())
+    try:
+        name, settings = ctx.invoked_subcommand, find_settings(Path.cwd())
+    except FileNotFoundError:
+        raise SpecError("the current folder was removed; change into another one") from None
     if name is not None and settings is not None:
         ctx.meta[SETTINGS] = settings
         ctx.default_map = {name: settings.defaults(main, ctx, name)}

@@ -32,6 +32,7 @@ class RepeatOptions:
 
     fresh: bool = option("Repeat every call and grade.")
     retry_failed: bool = option("Repeat the calls and grades that failed.")
+    keep_answers: bool = option("Take answers over though the code has changed; every number shows it.")
     no_calls: bool = option("Grade and summarise the stored runs without calling tasks.")
 
     def request(self, limit: int | None) -> PathRequest:
@@ -42,7 +43,10 @@ class RepeatOptions:
         """
         if self.fresh + self.retry_failed + self.no_calls > 1:
             raise click.UsageError("give one of --fresh, --retry-failed and --no-calls")
-        return PathRequest(limit=limit, fresh=self.fresh, retry_failed=self.retry_failed, calls=not self.no_calls)
+        if self.fresh and self.keep_answers:
+            raise click.UsageError("--fresh repeats the answers that --keep-answers takes over; give one of them")
+        again = {"fresh": self.fresh, "retry_failed": self.retry_failed, "keep_answers": self.keep_answers}
+        return PathRequest(limit=limit, calls=not self.no_calls, **again)
 
 
 def carry_out(

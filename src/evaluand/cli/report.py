@@ -116,7 +116,7 @@ def _print_markdown(store: FolderStore, names: Sequence[str], title: str | None,
         facts = read_contents(store, [*dict.fromkeys(names)], title, None, folder=os.getcwd()).facts
     parts: list[RenderableType] = [Text(safe(facts["title"]), "bold")]
     parts += [gates_table(gates)] if gates else []
-    parts += [Text(safe(sentence)) for sentence in (*facts["early_stops"], *facts["headlines"])]
+    parts += [Text(safe(sentence)) for sentence in (*facts["caveats"], *facts["headlines"])]
     print_markdown(Group(*parts, results_table(facts, quiet=True)))
 
 

@@ -45,7 +45,7 @@ from evaluand.store.addresses import Place
 from evaluand.store.folder_store import FolderStore
 from evaluand.store.kinds import find_kind, kinds, made_of, origins, singular
 from evaluand.store.opening import open_store
-from evaluand.store.store import Manifest, early_stops, find_made_from, resolve
+from evaluand.store.store import Manifest, caveats, find_made_from, resolve
 
 _BY_SCORE = ("below", "lowest", "against")
 _ROWS = {"messages", "failed", "index", "where", *_BY_SCORE}  # options that ask for rows
@@ -287,7 +287,7 @@ def _facts(store: FolderStore, kind: str, id: str, options: _Options) -> Facts:
         "status": "sealed" if store.is_sealed(kind, id) else "open",
         "manifest": manifest,
         "made_from": [_artifact_facts(store, names, *origin) for origin in origins(manifest)],
-        "early_stops": early_stops(store, [(kind, id)]),
+        "caveats": caveats(store, [(kind, id)]),
         "used_by": _find_uses(store, names, kind, id),
     }
     if facts["status"] == "open":
@@ -319,9 +319,12 @@ def _facts(store: FolderStore, kind: str, id: str, options: _Options) -> Facts:
 
 
 def _find_uses(store: FolderStore, names: Names, kind: str, id: str) -> list[Facts] | None:
-    """The artifacts made from an artifact; None if there are too many to show."""
+    """The artifacts made from an artifact, of those of experiments those of the one asked for; None if too many."""
     uses = [
-        (each, use) for each in made_of(kind) for use in sorted(m["id"] for m in find_made_from(store, each, kind, id))
+        (each, use)
+        for each in made_of(kind)
+        for use in sorted(made["id"] for made in find_made_from(store, each, kind, id))
+        if not names.is_of_another((each, use), (kind, id))
     ]
     return [_artifact_facts(store, names, *use) for use in uses] if len(uses) <= _AT_MOST else None
 

@@ -1,5 +1,7 @@
 """`evaluand validate`: finds all faults of an experiment and its data before anything is called."""
 
+import inspect
+import re
 import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -7,7 +9,7 @@ from contextlib import contextmanager, suppress
 from math import prod
 from pathlib import Path
 from shlex import join
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import click
@@ -37,7 +39,7 @@ from evaluand.report.text import safe
 from evaluand.run.request import PathRequest
 from evaluand.run.responses import RECORDED
 from evaluand.run.runner import Runner
-from evaluand.run.task import Request as CallRequest, as_task
+from evaluand.run.task import FunctionTask, Request as CallRequest, as_task
 from evaluand.run.tasks.recorded import RecordedTask
 from evaluand.run.tasks.service import ServiceTask
 from evaluand.store.addresses import Place
@@ -191,6 +193,8 @@ def _task_notes(experiment: Experiment) -> Iterator[str]:
         if isinstance(task, ServiceTask) and (task.batch or 1) > experiment.policy.calls_at_once:
             at_once = f"only {experiment.policy.calls_at_once} calls are made at once"
             yield f"task {name}: a batch of {task.batch} is never full: {at_once}; raise concurrency under run"
+        if isinstance(task, FunctionTask) and task.is_async:
+            yield from _blocking_notes(name, task.function)
         if isinstance(task, RecordedTask):
             calls = len(experiment.dataset) * (experiment.replications or 1)
             for group in run_coroutine(_find_missing(task, experiment)):
@@ -199,6 +203,19 @@ def _task_notes(experiment: Experiment) -> Iterator[str]:
                 count = f"{group.total:,} of {calls:,} recorded outputs {are} {found}, and will fail"
                 yield f"task {name}: {count}: {group.first}"
     yield from unpinned_notes(experiment)
+
+
+def _blocking_notes(name: str, function: Any) -> Iterator[str]:
+    """Calls in the text of a coroutine function that do not wait in the event loop."""
+    with suppress(OSError, TypeError):  # without source
+        file = Path(inspect.getfile(function)).name
+        for number, line in enumerate(*inspect.getsourcelines(function)):
+            if found := _BLOCKING.search(line.partition("#")[0]):
+                what = f"{found[0]}(…) in an async function holds up all calls, and timeout cannot end it"
+                yield f"task {name}: {file}:{number}: {what}; await an asynchronous one, or write def"
+
+
+_BLOCKING: Final = re.compile(r"\b(time\.sleep|requests\.(get|post)|urlopen|subprocess\.(run|call|check_\w+))(?=\()")
 
 
 class _Missing(NamedTuple):

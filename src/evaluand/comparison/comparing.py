@@ -55,7 +55,17 @@ from evaluand.metrics.base.metric import Metric, Missing, check_confidence, chec
 from evaluand.run.excerpts import examples_at, excerpts
 from evaluand.run.runner import Run
 from evaluand.store.sealing import seal_tables, tables_digest
-from evaluand.store.store import Manifest, MemoryStore, Ref, Store, check_name, early_stops, exists, find_sealed_from
+from evaluand.store.store import (
+    Manifest,
+    MemoryStore,
+    Ref,
+    Store,
+    caveats,
+    check_name,
+    exists,
+    find_sealed_from,
+    find_stops,
+)
 from evaluand.store.tables import FLIPS, LEFT_OUT, PAIRS, RANKING
 from evaluand.store.window import WindowedStore
 
@@ -94,7 +104,7 @@ class Comparison(Artifact):
             yield f"{row_title(place)}: {labels[place['evaluation']]} {value} {place['letters']}"
         for one in self.left_out:
             yield f"{row_title(one | {'target': None})}: not compared, {one['reason']}"
-        yield from self.early_stops
+        yield from self.caveats
 
     @property
     def confidence(self) -> float:
@@ -138,9 +148,9 @@ class Comparison(Artifact):
         return self.read_rows("left_out") if "left_out" in self.manifest["counts"] else []
 
     @property
-    def early_stops(self) -> list[str]:
-        """See `store.early_stops`, of the evaluations compared."""
-        return early_stops(self.store, [(EVALUATIONS, id) for id in self.evaluations])
+    def caveats(self) -> list[str]:
+        """See `store.caveats`, of the evaluations compared."""
+        return caveats(self.store, [(EVALUATIONS, id) for id in self.evaluations])
 
     def flips(self) -> list[dict[str, Any]]:
         """The examples won and lost: the first of each pair, or those that gained and lost most.
@@ -173,7 +183,7 @@ class Comparison(Artifact):
             "pairs": self.pairs,
             "ranking": self.ranking,
             "left_out": self.left_out,
-            "early_stops": self.early_stops,
+            "caveats": self.caveats,
             "flips": self.flips(),
         }
 
@@ -422,7 +432,7 @@ class _ChosenRows(NamedTuple):
         tasks = [] if over is None else find_tasks(evaluations[0].store, [each.id for each in evaluations])
         factor = None if over is None else find_factor(over, tasks, labels)
         matches = [matching[each.digest] for each in datasets] if matching else None
-        stopped = [place for place, e in enumerate(evaluations) if early_stops(e.store, [(EVALUATIONS, e.id)])]
+        stopped = [place for place, e in enumerate(evaluations) if find_stops(e.store, [(EVALUATIONS, e.id)])]
         return cls(by, where, matches, factor, stopped)
 
 

@@ -35,88 +35,23 @@ _CREDENTIALS: Final = re.compile(
 _IN_CONFIGURATIONS: Final = frozenset(("auth", "oauth", "cookie", "cookies", "jwt", "pat", "key", "token"))
 _QUALIFIED: Final = frozenset(("key", "keys", "token", "tokens"))
 _WITH_CREDENTIALS: Final = frozenset(
-    [
-        "access",
-        "account",
-        "api",
-        "auth",
-        "bearer",
-        "bot",
-        "client",
-        "csrf",
-        "encryption",
-        "hf",
-        "id",
-        "jwt",
-        "master",
-        "personal",
-        "private",
-        "refresh",
-        "secret",
-        "service",
-        "session",
-        "signing",
-        "ssh",
-        "subscription",
-        "xsrf",
-    ]
-)
+    (
+        "access", "account", "api", "auth", "bearer", "bot", "client", "csrf", "encryption", "hf", "id", "jwt",
+        "master", "personal", "private", "refresh", "secret", "service", "session", "signing", "ssh",
+        "subscription", "xsrf",
+    )
+)  # fmt: skip
 """With one of these words, `key` and `token` mean a credential."""
 
 _HARMLESS: Final = frozenset(
-    [
-        "answer",
-        "cache",
-        "chat",
-        "column",
-        "context",
-        "dict",
-        "document",
-        "field",
-        "foreign",
-        "group",
-        "history",
-        "index",
-        "input",
-        "label",
-        "map",
-        "memory",
-        "message",
-        "metadata",
-        "object",
-        "output",
-        "partition",
-        "primary",
-        "prompt",
-        "public",
-        "question",
-        "record",
-        "row",
-        "sort",
-        "text",
-        "bos",
-        "cls",
-        "end",
-        "eos",
-        "first",
-        "last",
-        "mask",
-        "max",
-        "min",
-        "n",
-        "next",
-        "num",
-        "pad",
-        "sep",
-        "special",
-        "has",
-        "is",
-        "start",
-        "stop",
-        "total",
-        "unk",
-    ]
-)
+    (
+        "answer", "cache", "chat", "column", "context", "dict", "document", "field", "foreign", "group",
+        "history", "index", "input", "label", "map", "memory", "message", "metadata", "object", "output",
+        "partition", "primary", "prompt", "public", "question", "record", "row", "sort", "text", "bos", "cls",
+        "end", "eos", "first", "last", "mask", "max", "min", "n", "next", "num", "pad", "sep", "special", "has",
+        "is", "start", "stop", "total", "unk",
+    )
+)  # fmt: skip
 """With one of these words, `key` and `token` are harmless."""
 
 _SHOWN: Final = r"(?!\$\{\w+\})"
@@ -273,8 +208,9 @@ def without_passwords(text: str) -> str:
 def redact(text: str) -> str:
     """A text about an error as it may be stored and logged: without the values of credentials.
 
-    The value of an environment variable becomes `${NAME}`, any other credential `***`. A value is found as it is, in
-    JSON, Python, HTML, a URL, base64 and hexadecimal digits, broken into lines, and where its middle is masked.
+    The value of an environment variable becomes `${NAME}`, any other credential `***`. Eight characters in a row of a
+    value are found as they are, in JSON, Python, HTML, a URL, base64 and hexadecimal digits; all if it is broken into
+    lines.
 
     Example:
         >>> os.environ["MODELS_TOKEN"] = "tea/for-two"
@@ -304,44 +240,56 @@ def holds_secret(text: str) -> bool:
 
 
 def hide_values(text: str, values: Mapping[str, str]) -> str:
-    """A text in which each value, in every form in which it may be written, is replaced by its placeholder."""
+    """A text in which each value is replaced by its placeholder, in every form in which it may be written.
+
+    Any `LEAST` characters in a row of a value are hidden, since a text may have been cut; in time linear in the text.
+    Those with `://` alone are not, as they say nothing.
+
+    Example:
+        >>> hide_values("got …two-and-a-bisc, tea/for", {"tea/for-two-and-a-biscuit": "***"})
+        'got …***, tea/for'
+    """
     joined = "".join(text.split()) if "\n" in text and values else ""
     for value, shown in sorted(values.items(), key=lambda item: -len(item[0])):  # one may be part of another
-        for written in written_forms(value):
-            if written in text:
-                text = text.replace(written, shown)
-        if len(value) >= LEAST and value in joined:
+        if value in joined and len(value) >= LEAST:
             text = _wrapped_form(value).sub(shown.replace("\\", r"\\"), text)
-        if len(value) > LEAST + _SHOWN_END:
-            text = _hide_parts(text, value, shown)
-    return text
+        for written in written_forms(value) if len(value) < LEAST else ():
+            text = text.replace(written, shown)
+    windows, pieces = _windows(tuple(values.items()))
+    parts, done = list[str](), 0
+    for at in (at for at in range(0, len(text), _STEP) if text[at : at + _PIECE] in pieces):
+        for start in range(max(at - _STEP + 1, done), at + 1):
+            if shown := windows.get(text[start : start + LEAST], ""):
+                end = start + LEAST
+                while text[end - LEAST + 1 : end + 1] in windows:
+                    end += 1
+                parts += (text[done:start], shown)
+                done = end
+                break
+    return "".join([*parts, text[done:]])
+
+
+_STEP: Final = 4
+_PIECE: Final = 5
+"""Characters of a piece: one that begins at a multiple of `_STEP` is within any `LEAST` characters."""
+
+
+@lru_cache(maxsize=32)
+def _windows(values: tuple[tuple[str, str], ...]) -> tuple[Mapping[str, str], frozenset[str]]:
+    """All `LEAST` characters in a row of values, each with its placeholder; and the pieces of which one is in each."""
+    windows: dict[str, str] = {}
+    for value, shown in sorted(values, key=lambda item: -len(item[0])):
+        for form in written_forms(value) if len(value) >= LEAST else ():
+            for start in range(len(form) - LEAST + 1):
+                windows.setdefault(form[start : start + LEAST], shown)
+    windows = {window: shown for window, shown in windows.items() if "://" not in window}
+    return windows, frozenset(window[start : start + _PIECE] for window in windows for start in range(_STEP))
 
 
 @lru_cache(maxsize=512)
 def _wrapped_form(value: str) -> re.Pattern[str]:
     """A value that may be broken into lines."""
     return re.compile(r"(?:[ \t]*\r?\n[ \t]*)?".join(map(re.escape, value)))
-
-
-def _hide_parts(text: str, value: str, shown: str) -> str:
-    """The text without a value of which a service shows the start and end, as in `sk-proj-ab****wxyz`."""
-    if "***" not in text and "..." not in text and "…" not in text:
-        return text
-    start, end = _part_forms(value)
-    if value[:LEAST] in text:
-        text = start.sub(lambda found: shown if value.startswith(found[1]) else found[0], text)
-    if value[-_SHOWN_END:] in text and "***" in text:
-        text = end.sub(lambda found: shown if value.endswith(found[1]) else found[0], text)
-    return text
-
-
-@lru_cache(maxsize=512)
-def _part_forms(value: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """The start of a value before a mask, and the end of one after a mask."""
-    first, last, most = re.escape(value[:LEAST]), re.escape(value[-_SHOWN_END:]), min(len(value) - LEAST, 200)
-    rest = rf"(?:[^\s*…\"']{{0,{most}}}?{last}(?!\w))?"
-    start = rf"({first}[^\s*…]{{0,{most}}}?)(?:[*.]{{3,}}+|…){rest}"
-    return re.compile(start), re.compile(rf"(?<![*.])[*.]{{3,}}+([^\s*…\"']{{0,{most}}}?{last})(?!\w)")
 
 
 @lru_cache(maxsize=512)
@@ -391,16 +339,14 @@ def _values_of(named: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def _is_value(value: str) -> bool:
-    """Whether the value of a variable is searched for: long enough, and no path of a file with the credential."""
-    return len(value) >= LEAST and not (os.path.isabs(value) and os.path.exists(value))
+    """Whether the value of a variable is searched for: long enough, and no path, of which parts stand in many texts."""
+    return len(value) >= LEAST and not (os.path.isabs(value) and os.path.exists(os.sep.join(value.split(os.sep)[:2])))
 
 
 SHORTEST: Final = 4
 """Characters of the shortest value in use that is searched for; shorter ones occur by chance."""
 LEAST: Final = 8
-"""Characters of the shortest value of a variable that is only known by its name, and of the shortest start of one."""
-_SHOWN_END: Final = 4
-"""Characters that services show of the end of a value."""
+"""Characters of the shortest value of a variable that is only known by its name, and of the shortest part of one."""
 _CACHED: Final = 4000
 """Characters of the longest text whose redacted form is remembered."""
 _FOLDERS: Final = frozenset(("PWD", "OLDPWD"))

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -47,6 +47,19 @@ def require_forks(what: str, instead: str) -> None:
     """
     if not hasattr(os, "fork"):
         raise SpecError(f"{what} need forks, which this operating system ({sys.platform}) does not have; {instead}")
+
+
+@contextmanager
+def keep_process_state() -> Iterator[None]:
+    """A block with code of the user, after which the current folder and the mask of new files are as before."""
+    folder, mask = os.getcwd(), os.umask(0o077)
+    os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(mask)
+        with suppress(OSError):  # it was removed meanwhile
+            os.chdir(folder)
 
 
 def release_memory() -> None:

@@ -281,10 +281,12 @@ def cast(column: Any, kind: pa.DataType, where: str) -> Any:
 
 
 def _without_views(column: pa.Array) -> pa.Array:
-    """The same values with lists in place of views of lists: what Arrow casts of these holds other values."""
+    """The same values without views: what Arrow casts of views of lists, or of 2 GB of texts, holds other values."""
     kind, types = column.type, pa.types
     if not _has_views(kind):
         return column
+    if kind in _LARGE:
+        return column.cast(_LARGE[kind])
     if types.is_struct(kind):
         children = [_without_views(child) for child in column.flatten()]
         return pa.StructArray.from_arrays(children, names=kind.names, mask=column.is_null())
@@ -295,7 +297,10 @@ def _without_views(column: pa.Array) -> pa.Array:
     return pa.LargeListArray.from_arrays(offsets, _without_views(column.flatten()), mask=column.is_null())
 
 
+_LARGE: Final = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+
+
 def _has_views(kind: pa.DataType) -> bool:
-    if pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind):
+    if pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind) or kind in _LARGE:
         return True
     return any(_has_views(kind.field(i).type) for i in range(kind.num_fields))

@@ -13,19 +13,21 @@ import shutil
 import sys
 import tempfile
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Final
 from urllib.parse import unquote
 
 from evaluand.core.errors import DataError
+from evaluand.core.files.regular import copy_pipe
 
 STDIN: Final = "-"
-MAX_BYTES: Final = 1 << 30
+MAX_BYTES: Final = 64 << 20
 """A file may expand to so many bytes, whatever its own size."""
-MAX_EXPANSION: Final = 200
+MAX_EXPANSION: Final = 100
 """Beyond `MAX_BYTES`, a file may expand to so many times its own size; texts hardly ever exceed 50."""
 
 _MAGIC: Final = {
@@ -38,6 +40,7 @@ _SUFFIXES: Final = (".gz", ".gzip", ".zst", ".zstd", ".xz", ".bz2")
 ARCHIVES: Final = ("zip", "tar", "tgz", "7z", "rar")
 """The suffixes of archives, which hold several files."""
 _BLOCK: Final = 1 << 20
+_MOST_PATHS: Final = 100_000
 _NULL_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -66,18 +69,26 @@ class SourceFile:
         """A file, decompressed where its first bytes say that it is compressed."""
         codec = read_codec(path)
         spool = None if codec is None else Spool.decompress(path, codec)
-        return cls(path if spool is None else spool.path, str(path), path, partition, spool)
+        own = Path(os.path.abspath(path))  # code of the user may change the current folder
+        return cls(own if spool is None else spool.path, str(path), own, partition, spool)
 
     @classmethod
-    def of_stream(cls, name: str, stream: IO[bytes] | None = None) -> SourceFile:
-        """What a pipe holds, as a file; by default what standard input does."""
-        spool = Spool.read_stdin() if stream is None else Spool()
-        if stream is not None:
-            with spool.path.open("wb") as target:
-                shutil.copyfileobj(stream, target, _BLOCK)
+    def of_pipe(cls, path: str | None = None) -> SourceFile:
+        """What a pipe holds, as a file; by default what standard input does.
+
+        Raises:
+            DataError: it is a device, a socket or a terminal, or nothing writes to it.
+        """
+        spool = Spool.read_stdin() if path is None else Spool()
+        if path is not None:
+            try:
+                with spool.path.open("wb") as target:
+                    copy_pipe(path, target)
+            except OSError as error:
+                raise DataError(f"{path}: {error.strerror}") from None
         codec = read_codec(spool.path)
         spool = spool if codec is None else Spool.decompress(spool.path, codec)
-        return cls(spool.path, name, None, (), spool)
+        return cls(spool.path, path or "<stdin>", None, (), spool)
 
 
 class Spool:
@@ -103,8 +114,8 @@ class Spool:
                     target.write(block)
                     if target.tell() > most:
                         raise DataError(
-                            f"{path}: expands to more than {MAX_EXPANSION} times its size; decompress it yourself if"
-                            " you trust it"
+                            f"{path}: expands to more than {MAX_EXPANSION} times its size, and {MAX_BYTES >> 20} MB;"
+                            " decompress it yourself if you trust it"
                         )
         except Exception as error:  # codecs raise errors of different classes
             if isinstance(error, DataError):
@@ -185,12 +196,24 @@ def list_files(path: str) -> list[tuple[Path, tuple[tuple[str, str | None], ...]
     if is_glob(path):
         parts = Path(path).parts
         root = Path(*parts[: next(i for i, part in enumerate(parts) if glob.has_magic(part))])
-        found = [file for file in map(Path, glob.glob(path, recursive=True)) if file.is_file()]
-        files = [file for file in found if not _is_hidden(file.relative_to(root).parent)]
+        found = _few(path, map(Path, glob.iglob(path, recursive=True)))
+        files = [file for file in found if file.is_file() and not _is_hidden(file.relative_to(root).parent)]
     else:
         root = Path(path)
-        files = [file for file in root.rglob("*") if file.is_file() and not _is_hidden(file.relative_to(root))]
+        found = _few(path, root.rglob("*"))
+        files = [file for file in found if file.is_file() and not _is_hidden(file.relative_to(root))]
     return [(file, _partition(file.relative_to(root))) for file in sorted(files)]
+
+
+def _few(path: str, found: Iterable[Path]) -> list[Path]:
+    """The paths below a folder or of a pattern.
+
+    Raises:
+        DataError: they are more than a dataset has.
+    """
+    if len(few := list(islice(found, _MOST_PATHS))) == _MOST_PATHS:
+        raise DataError(f"{path}: {_MOST_PATHS:,} or more files and folders; name a folder or pattern with fewer")
+    return few
 
 
 def _is_hidden(path: Path) -> bool:

@@ -19,7 +19,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, kind_of
+from evaluand.core.errors import DataError, Fault, kind_of
+from evaluand.core.files.csv import MOST_COLUMNS
 from evaluand.core.json_like import surrogate_fault
 from evaluand.data.source import DataSource, Faults
 from evaluand.data.spool import Spool
@@ -160,6 +161,8 @@ def _inspect(
             if not isinstance(column, str) or not column:
                 faults.add(where(line), f"{column!r} is not a column name; column names are non-empty text")
                 continue
+            if len(guesses) == MOST_COLUMNS:
+                raise DataError(Fault(where(line), f"has more than {MOST_COLUMNS:,} columns with the rows before it"))
             guess = guesses[column] = ColumnGuess()
         guess.see(value)
         if guess.sample_fault:

@@ -201,12 +201,11 @@ def names_files(path: str) -> bool:
 
 def _find_files(path: str) -> list[SourceFile]:
     if path == STDIN:
-        return [SourceFile.of_stream("<stdin>")]
+        return [SourceFile.of_pipe()]
     if os.path.isfile(path):
         return [SourceFile.open(Path(path))]
     if os.path.exists(path) and not os.path.isdir(path):  # a pipe, such as that of a process substitution
-        with open(path, "rb") as stream:
-            return [SourceFile.of_stream(path, stream)]
+        return [SourceFile.of_pipe(path)]
     if not is_glob(path) and not os.path.isdir(path):
         raise DataError(f"{path}: no such file")
     found = list_files(path)

@@ -1,4 +1,4 @@
-"""Text files must be UTF-8; messages say where one is not, and how to convert it."""
+"""Text files must be UTF-8, in lines of bounded length; messages say where they are not, and how to convert them."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def check_text(file: SourceFile) -> None:
         raise DataError(Fault(file.name, message, code="not_utf8"))
 
 
-def check_utf8(file: SourceFile) -> None:
-    """Raise a DataError for the first byte that is not UTF-8."""
-    decoder, offset, lines = codecs.getincrementaldecoder("utf-8")(), 0, 1
+def check_utf8(file: SourceFile, longest: int | None = None) -> None:
+    """Raise a DataError for the first byte that is not UTF-8, or the first line that is longer than so many bytes."""
+    decoder, offset, lines, line_start = codecs.getincrementaldecoder("utf-8")(), 0, 1, 0
     with file.path.open("rb") as stream:
         while True:
             block = stream.read(_BLOCK)
@@ -44,7 +44,15 @@ def check_utf8(file: SourceFile) -> None:
                 raise DataError(Fault(f"{file.name}:{number}", message, code="not_utf8")) from None
             if not block:
                 return
+            if (end := max(block.rfind(b"\n"), block.rfind(b"\r"))) >= 0:
+                line_start = offset + end + 1
             offset, lines = offset + len(block), lines + block.count(b"\n")
+            if longest is not None and offset - line_start > longest:
+                raise long_row(f"{file.name}:{lines}", longest)
+
+
+def long_row(where: str, longest: int) -> DataError:
+    return DataError(Fault(where, f"the row has more than {longest >> 20} MB; put long texts in files of their own"))
 
 
 _BLOCK: Final = 1 << 20

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from evaluand.core.errors import EngineError, SpecError
+from evaluand.core.system import keep_process_state
 from evaluand.engine.budget import CODE as BUDGET, BudgetReached
 from evaluand.engine.engine import Engine, Line, Recipe
 from evaluand.engine.engines.local import LocalEngine
@@ -314,7 +315,8 @@ class KeyedWork(Generic[U]):
 
     def _map(self, units: Iterator[U]) -> None:
         policy = replace(self.policy, timeout=self.policy.timeout or self.policy.total_timeout)
-        self.engine.map_lines(units, self.recipe, self._keep, policy)
+        with keep_process_state():
+            self.engine.map_lines(units, self.recipe, self._keep, policy)
 
     def _reopen(self) -> None:
         """Free the shards whose lines were lost in a crash of the machine."""

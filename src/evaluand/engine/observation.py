@@ -15,8 +15,9 @@ do not count.
 
 A context variable says which call opened a file; coroutines and `asyncio.to_thread` inherit it. Other threads
 do not: what they open counts for every call in progress. A call may also use what an earlier one has read and cached.
-Where the code may remember anything between calls (`evaluand.core.fingerprint.memory`), each of its answers therefore
-counts with all files that observed calls have opened in this process so far; otherwise only with its own.
+So a file counts for all later answers that code of the same modules gives in this process, unless its name stands in
+the example's own values: then for the rows that name it. For code that is seen to keep something between calls, no file
+is a row's own.
 
 Not observable: files opened by native code (they are declared with `files`), questions such as `exists`, and other
 processes. Code that does any of this is unpinned unless its files are declared (`evaluand.core.fingerprint.outside`).
@@ -35,13 +36,13 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Generic, Protocol, TypeVar
 
 import orjson
 
 from evaluand.core.fingerprint import CodeFacts
-from evaluand.core.fingerprint.files import CHANGED, Stamp, file_state, listing_state, portable, stamp_of
+from evaluand.core.fingerprint.files import CHANGED, Stamp, file_state, listing_state, portable, stamp_of, state_of
 from evaluand.core.fingerprint.homes import is_first_party, working_folder
 from evaluand.core.fingerprint.tokens import leaf
 from evaluand.core.system import call_after_fork
@@ -60,6 +61,7 @@ UNKNOWN = ("", CHANGED)  # inputs that could not be observed
 CONNECTED = "(connected to a service)"  # names of inputs that are no files are in parentheses
 RAN = "(ran another program)"
 DREW = "(drew from the generator that all code shares in {})"
+WROTE = "(wrote a file)"  # which does not keep the answer from being reused
 SHOWED = "(holds an address in memory or the name of a temporary file)"
 
 _OPEN = "open"
@@ -89,11 +91,12 @@ class _Call:
     made: frozenset[str] = frozenset()  # folders
     lost = False
 
-    def __init__(self, observer: Observer[Any]) -> None:
-        self.observer = observer
+    def __init__(self, observer: Observer[Any], example: Any = None) -> None:
+        self.observer, self._example = observer, example
         self.opened: dict[str, tuple[str, Stamp | str | None]] = {}  # name → path, and stamp or state of a listing
-        draws = observer.facts.draws
-        self._generators = [(module, _state_of(module)) for module in draws] if draws else ()
+        self.own: list[_Opened] = []  # those that count for this call alone
+        draws = observer.draws
+        self._generators = [(module, _state_of(module)) for module in draws]
 
     def __enter__(self) -> None:
         _in_progress.add(self)
@@ -106,6 +109,11 @@ class _Call:
             if state != _state_of(module):
                 name = DREW.format(module)
                 _record(self, name, name, "", CHANGED)
+
+    @cached_property
+    def texts(self) -> frozenset[str]:
+        """The values of the example, as text: names of files among them."""
+        return frozenset() if self._example is None else frozenset(_texts_in(self._example.input, self._example.id))
 
     def created(self, path: str) -> bool:
         """Whether the call itself created a path, or a folder that contains it."""
@@ -141,8 +149,9 @@ class _Machinery:
 _current: ContextVar[_Call | _Machinery | None] = ContextVar("_current", default=None)
 _MACHINERY = _Machinery()
 _in_progress: set[_Call] = set()
-_opened: list[_Opened] = []  # by all calls of the process that may remember it
-_opened_once: set[_Opened] = set()
+_opened: list[_Opened | None] = []  # by all calls of the process that others may find
+_places: dict[tuple[Any, ...], int] = {}  # of the files among them
+_named: dict[str, dict[_Opened, None]] = {}  # text in the example's values → the files of that name
 _hooks: list[Callable[..., None]] = []  # the hook, once it is installed: it cannot be removed again
 
 
@@ -179,17 +188,16 @@ class Observer(Generic[U]):
     """
 
     def __init__(self, facts: CodeFacts, ignored: Sequence[str | os.PathLike[str]] = ()) -> None:
-        self.facts = facts
+        self.facts, self.draws = facts, facts.draws
         self._ignored = tuple(os.path.abspath(folder) + os.sep for folder in ignored)
         self._earlier: dict[int, _Call] = {}  # a unit's slot → its last attempt, which failed
-        self._always = facts.remembers  # whether a call that opens nothing may have inputs
         self._ended: dict[int, str] = {}  # a unit's slot → the node of its inputs
         self._nodes: dict[str, Node] = {}
         self._keys: dict[Node, str] = {}
         self._written: set[str] = set()  # the nodes that lines have defined
         self._names: dict[str, str | None] = {}
         self._prepared: list[tuple[str, str]] = []
-        self._chain: str | None = None  # of code that remembers: the node of all that was opened so far
+        self._chain: str | None = None  # the node of all that was opened so far
         self._chained = 0
         self._chaining = threading.Lock()
         _install()
@@ -205,7 +213,7 @@ class Observer(Generic[U]):
         return partial(self._call_async if inspect.iscoroutinefunction(call) else self._call, call)
 
     def _call(self, call: Callable[[U], Any], unit: U) -> Any:
-        record = self._earlier.pop(unit.slot, None) or _Call(self)
+        record = self._earlier.pop(unit.slot, None) or _Call(self, getattr(unit, "example", None))
         try:
             with record:
                 return call(unit)
@@ -216,7 +224,7 @@ class Observer(Generic[U]):
             self._end(unit, record)
 
     async def _call_async(self, call: Callable[[U], Any], unit: U) -> Any:
-        record = self._earlier.pop(unit.slot, None) or _Call(self)
+        record = self._earlier.pop(unit.slot, None) or _Call(self, getattr(unit, "example", None))
         try:
             with record:
                 return await call(unit)
@@ -235,12 +243,11 @@ class Observer(Generic[U]):
                 yield
         finally:
             with machinery():
-                self._prepared += self._states(record)
-                self._always |= bool(self._prepared)
+                self._prepared += [(name, _settle(path, stamp)) for name, (path, stamp) in record.opened.items()]
             _current.reset(token)
 
     def _end(self, unit: U, record: _Call) -> None:
-        node = self._node_of(record) if record.opened or self._always else None
+        node = self._node_of(record)
         if node is not None:
             self._ended[unit.slot] = node
 
@@ -271,6 +278,16 @@ class Observer(Generic[U]):
             self._nodes[at] = nodes.get(at, (None, *UNKNOWN))
             at = self._nodes[at][0]
 
+    def renew(self, node: str, nodes: Mapping[str, Node]) -> str | None:
+        """The node of the same files as those of a node of earlier work, as they are now."""
+        names: list[str] = []
+        at: str | None = node
+        while at is not None and at in nodes:
+            at, name, _ = nodes[at]
+            names.append(name)
+        files = [name for name in reversed(names) if name and not name.startswith("(")]
+        return self._chain_of(None, [(name, state_of(name, self.facts.folder)) for name in files])
+
     def begin_log(self) -> None:
         """Define the nodes again: the next lines are written to another log, which is read without this one."""
         self._written.clear()
@@ -292,24 +309,28 @@ class Observer(Generic[U]):
     def _node_of(self, record: _Call) -> str | None:
         if record.lost:
             return self._node(None, *UNKNOWN)
-        if not self.facts.remembers:
-            return self._chain_of(None, sorted({*self._states(record), *self._prepared}))
         with self._chaining:
-            entries = _opened[self._chained :]
-            self._chained += len(entries)
-            named = [(self.name_of(raw, path), path, stamp) for raw, path, stamp in entries]
-            own = [(name, _settle(path, stamp)) for name, path, stamp in named if name is not None]
-            if self._chain is None:
-                own = [*self._prepared, *own]
-            self._chain = self._chain_of(self._chain, own)
-            return self._chain
+            if self._chained == 0:
+                self._chain = self._chain_of(self._chain, self._prepared)
+            self._chain = self._chain_of(self._chain, self._states(_opened[self._chained :], record))
+            self._chained = len(_opened)
+            chain = self._chain
+        if not _named and not record.own:
+            return chain
+        named = (opened for text in record.texts & _named.keys() for opened in _named[text])
+        return self._chain_of(chain, sorted({*self._states(dict.fromkeys((*named, *record.own)), record)}))
 
-    def _states(self, record: _Call) -> list[tuple[str, str]]:
-        """Names and states of the files that a call has opened."""
+    def _states(self, opened: Collection[_Opened | None], record: _Call) -> list[tuple[str, str]]:
+        """Names and states of the files among those opened that this code may have found."""
+        own = self.facts.modules
+        entries = [entry for entry in opened if entry is not None]
+        shared = [entry for entry in entries if own is None or entry[3] is None or own & entry[3]]
+        named = [(self.name_of(raw, path), path, stamp) for raw, path, stamp, _ in shared]
         return [
             # what was absent and then created by the call itself counts as the call has left it
             (name, _settle(path, stamp_of(path) if stamp is None and path in record.written else stamp))
-            for name, (path, stamp) in list(record.opened.items())
+            for name, path, stamp in named
+            if name is not None
         ]
 
     def _chain_of(self, node: str | None, files: Sequence[tuple[str, str]]) -> str | None:
@@ -342,12 +363,11 @@ class Observer(Generic[U]):
 def _observer_of_worker(facts: CodeFacts, ignored: Sequence[str], prepared: Sequence[tuple[str, str]]) -> Observer[Any]:
     made = Observer[Any](facts, ignored)
     made._prepared += prepared
-    made._always |= bool(prepared)
     return made
 
 
-_Opened = tuple[str, str, Stamp | str | None]
-"""How the code calls an input, the full path, and its stamp, or the state of a listing."""
+_Opened = tuple[str, str, Stamp | str | None, frozenset[str] | None]
+"""How the code calls an input, the full path, its stamp or the state of a listing, and the modules of the code."""
 
 Node = tuple[str | None, str, str]
 """The files of the parent and one more: the parent's key, the file's name and its state."""
@@ -415,8 +435,11 @@ def _note_open(raw: str, flags: int, calls: Collection[_Call]) -> None:
     path = raw if os.path.isabs(raw) else os.path.join(working_folder(), raw)
     makes = flags & os.O_TRUNC or (flags & os.O_CREAT and (flags & os.O_EXCL or not os.path.lexists(path)))
     if makes or flags & (os.O_WRONLY | os.O_RDWR) == os.O_WRONLY:
-        for call in calls if makes else ():  # what is only appended to may be read later
-            call.add_written(path)
+        for call in calls:
+            if makes:  # what is only appended to may be read later
+                call.add_written(path)
+            if not _is_ignored(path):
+                _record(call, WROTE, WROTE, "", "")
         return
     names = _inputs_of(calls, raw, path)
     if not names or ((raw != path or raw.endswith((".py", ".zip"))) and _is_read_by_python(path)):
@@ -454,10 +477,48 @@ def _inputs_of(calls: Collection[_Call], raw: str, path: str) -> list[tuple[_Cal
 
 def _record(call: _Call, name: str, raw: str, path: str, stamp: Stamp | str | None) -> None:
     call.opened[name] = path, stamp
-    opened = (raw, path, stamp)
-    if call.observer.facts.remembers and opened not in _opened_once:
-        _opened_once.add(opened)
+    opened = (raw, path, stamp, call.observer.facts.modules)
+    if not path:  # what the call did, and not what it has read
+        call.own.append(opened)
+    elif texts := _own_texts(call, raw, path):
+        call.own.append(opened)
+        for text in texts:
+            _named.setdefault(text, {})[opened] = None
+    else:
+        _share(opened, call.observer.facts.keeps)
+
+
+def _share(opened: _Opened, is_kept: bool) -> None:
+    """Notes a file that counts for later answers; what code reads anew, and keeps nowhere, counts as it was last."""
+    raw, path, stamp, modules = opened
+    key = (raw, path, modules, stamp) if is_kept else (raw, path, modules)
+    place = _places.get(key)
+    if place is None or _opened[place] != opened:
+        if place is not None:
+            _opened[place] = None
+        _places[key] = len(_opened)
         _opened.append(opened)
+
+
+def _own_texts(call: _Call, raw: str, path: str) -> list[str]:
+    """The values of the example that name a file: its name, with or without the ending, or its path."""
+    if call.observer.facts.keeps or not call.texts:
+        return []
+    name = os.path.basename(path.rstrip(os.sep))
+    return [text for text in dict.fromkeys((name, name.partition(".")[0], raw, path)) if text in call.texts]
+
+
+def _texts_in(*values: Any) -> Iterator[str]:
+    """Texts and numbers in nested data, as text."""
+    waiting = [*values]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+        elif value is not None:
+            yield str(value)
 
 
 def _settle(path: str, stamp: Stamp | str | None) -> str:

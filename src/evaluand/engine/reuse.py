@@ -5,8 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from shlex import quote
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ import pyarrow as pa
 
 from evaluand.core.errors import EngineError, warn
 from evaluand.core.fingerprint import Identity, explain
-from evaluand.core.fingerprint.files import CHANGED, file_state, listing_state, located, stamp_of
+from evaluand.core.fingerprint.files import CHANGED, state_of
 from evaluand.core.fingerprint.parts import PIN
 from evaluand.engine.observation import UNKNOWN, Node, Observer, node_key
 from evaluand.store.addresses import local_folder
@@ -173,12 +172,12 @@ class Unchanged:
         return unchanged
 
     def _is_same(self, name: str, state: str) -> bool:
-        if self._files_only and name.startswith("("):
-            return True
-        if name not in self._files:
-            path = located(name, self._folder)
-            self._files[name] = listing_state(path) if name.endswith("/") else file_state(path, stamp_of(path))
-        same = self._files[name] == state != CHANGED
+        if name.startswith("("):
+            same = self._files_only or state != CHANGED
+        else:
+            if name not in self._files:
+                self._files[name] = state_of(name, self._folder)
+            same = self._files[name] == state != CHANGED
         if not same and name:
             self.changed.add(name)
         return same
@@ -187,8 +186,6 @@ class Unchanged:
 @dataclass
 class InputCheck:
     """Observes which files the calls of some code open, and compares what earlier answers depend on: files and code.
-
-    Answers of code with a declared version are reused in any case; a warning names what has changed.
 
     Args:
         store: the store of the answers.
@@ -203,74 +200,42 @@ class InputCheck:
     def __post_init__(self) -> None:
         root = getattr(self.store, "root", None)
         folder = None if root is None else local_folder(root)
-        self._declared = self.identity.read_code() if self.identity.read_code else None
-        self._is_kept = self.identity.observed is None  # in spite of changes
-        # what other calls of the process have read is not named, although code that remembers may have it from them
-        own = self._declared and replace(self._declared.facts, remembers=False)
-        facts = self.identity.observed or own
+        facts = self.identity.observed
         self.observer = Observer[Any](facts, [] if folder is None else [folder]) if facts else None
-        self.unchanged = Unchanged(facts.folder) if facts else None
+        self.unchanged = Unchanged(facts.folder, files_only=facts.is_versioned) if facts else None
         self._unchanged_in_attempt = Unchanged(facts.folder, files_only=True) if facts else None
         self._changed: set[str] = set()
         self._unrecorded = False
-        self._sources: list[Manifest] = []
-
-    @property
-    def parts(self) -> dict[str, str]:
-        """What the code consists of, for explaining changes."""
-        declared = {**self._declared.parts, **self._declared.files} if self._declared else {}
-        return {**self.identity.parts, **declared}
 
     def explain(self, manifest: Manifest) -> list[str]:
-        """How the code differs from that of stored work, in words; nothing where that is not known."""
+        """How the code differs from that of stored work, in words."""
         stored = manifest["provenance"].get("parts") or {}
-        stored = stored if self.entry is None else stored.get(self.entry) or {}
-        is_known = self._declared is None or stored.keys() & self._declared.parts.keys()
-        return explain(stored, self.parts) if is_known else []
+        return explain(stored if self.entry is None else stored.get(self.entry) or {}, self.identity.parts)
 
-    def warn_of_changes(self, code: str, manifest: Manifest, origin: Mapping[str, Any] | None) -> None:
-        """Warn if code with a declared version, or a file that it opened, has changed since it gave the answers used.
-
-        Args:
-            code: what the code is, such as "task 'app'".
-            manifest: of the work that has the answers.
-            origin: where the request came from.
-        """
-        if self._declared is None:
-            return
-        files = sorted(self._changed | self.unchanged.changed) if self.unchanged and self._is_kept else ()
-        changes = [line for each in (manifest, *self._sources) for line in self.explain(each)]
-        changes += [f"{name.removeprefix('./')} changed" for name in files if not name.startswith("(")]
-        if changes:
-            path = (origin or {}).get("experiment")
-            again = f"`evaluand run {quote(path)} --fresh`" if path else "fresh=True"
-            warn(
-                f"{code}: {', '.join([*dict.fromkeys(changes)][:MAX_SHOWN])}; its declared version is the same, so"
-                f" answers from before the change are used: declare another version, or repeat the calls with {again}"
-            )
+    @property
+    def changed_files(self) -> list[str]:
+        """Which files that the last attempt opened have changed since, in words."""
+        files = sorted(name.removeprefix("./") for name in self._changed if not name.startswith("("))
+        more = [f"{len(files) - MAX_SHOWN:,} more"] if len(files) > MAX_SHOWN else []
+        return [f"changed since opened: {', '.join([*files[:MAX_SHOWN], *more])}"] if files else []
 
     @property
     def why(self) -> str:
         """Which inputs of the last attempt have changed or cannot be compared, in words; empty if answers are kept."""
-        if self._is_kept:
-            return ""
-        files = sorted(name.removeprefix("./") for name in self._changed if not name.startswith("("))
-        more = [f"{len(files) - MAX_SHOWN:,} more"] if len(files) > MAX_SHOWN else []
-        changed = [f"changed since opened: {', '.join([*files[:MAX_SHOWN], *more])}"] if files else []
         others = [f"a call {name.strip('()')}" for name in sorted(self._changed) if name.startswith("(")]
         unrecorded = ["the stored answers have no record of the files they opened"] if self._unrecorded else []
-        return "; ".join([*unrecorded, *changed, *([f"{' and '.join(others)}; {PIN}"] if others else [])])
+        return "; ".join([*unrecorded, *self.changed_files, *([f"{' and '.join(others)}; {PIN}"] if others else [])])
 
     def is_stale(self, kind: str, id: str, table: str) -> bool:
         """Whether sealed work has an answer whose inputs have changed or were not observed."""
         if self.unchanged is None or not self.store.is_sealed(kind, id):
             return False
         if not self.store.manifest(kind, id).get("observed"):
-            self._unrecorded = not self._is_kept
-            return self._unrecorded
+            self._unrecorded = True
+            return True
         stale = Inputs.stored(self.store, kind, id, table).stale(self.unchanged)
         self._changed |= self.unchanged.changed
-        return bool(stale) and not self._is_kept
+        return bool(stale)
 
     def void_stale(self, lane: WorkLog, place: int) -> None:
         """Void the finished units whose inputs have changed since.
@@ -288,13 +253,15 @@ class InputCheck:
             return []
         stale = Inputs.written(lane, place).stale(self._unchanged_in_attempt)
         self._changed |= self._unchanged_in_attempt.changed
-        return [] if self._is_kept else stale
+        return stale
 
     def may_use(self, kind: str, id: str) -> bool:
         """Whether the answers of earlier work may be reused: it was observed, if this code must be observed."""
-        manifest = self.store.manifest(kind, id)
-        self._sources.append(manifest)
-        return self._is_kept or bool(manifest.get("observed"))
+        return self.unchanged is None or bool(self.store.manifest(kind, id).get("observed"))
+
+    def holds(self, node: str | None, inputs: Inputs) -> bool:
+        """Whether the files of an answer are unchanged."""
+        return self.unchanged is None or self.unchanged.holds(node, inputs.nodes)
 
     def same(self, answers: Iterator[tuple[int, bytes, list[Any]]], inputs: Inputs) -> Iterator[Answer]:
         """The answers whose inputs are unchanged.
@@ -305,7 +272,7 @@ class InputCheck:
         """
         for slot, key, record in answers:
             node = inputs.of(slot)
-            if self.unchanged is None or self.unchanged.holds(node, inputs.nodes) or self._is_kept:
+            if self.holds(node, inputs):
                 if self.observer is not None and node is not None:
                     self.observer.learn(node, inputs.nodes)
                 yield key, record, node

@@ -267,8 +267,6 @@ class Evaluator:
             receipt = Receipt(
                 total, job.called, job.reused, job.kept, why, skipped=job.skipped, failed=job.failed, usage=job.usage
             )
-        for name, check in inputs.items():
-            check.warn_of_changes(f"scorer {name!r}", manifest, request.origin)
         evaluation = Evaluation(store, manifest["id"], receipt)
         evaluation.called = request.name
         _warn_of_failed(evaluation)
@@ -357,7 +355,7 @@ class _Grading:
 
     def about(self, request: StepRequest, inputs: Mapping[str, InputCheck]) -> Manifest:
         """The entries of the manifest besides the spec."""
-        parts = {name: check.parts for name, check in inputs.items()}
+        parts = {name: dict(identity.parts) for name, identity in self.identities.items()}
         reasons = [f"{name}: {why}" for name, each in self.unpinned(request).items() for why in each]
         judges = [name for name, scorer in self.scorers.items() if scorer.is_judge]
         made_of = {"run": self.run.id, "parts": parts, "unpinned": reasons} | ({"judges": judges} if judges else {})

@@ -124,7 +124,7 @@ class Provider:
         """The identity of a method: its kind for evaluand's own providers, else the fingerprint of its code."""
         if type(self).__module__.startswith("evaluand."):
             return Identity({**self.spec, "method": method})
-        return code_identity("provider", getattr(self, method), f"{type(self).__qualname__}.{method}")
+        return code_identity("provider", getattr(self, method))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,7 +221,7 @@ class RemoteProvider(Provider):
     def _code(self) -> Mapping[str, Any]:
         """The identity of its code: name and version if one is declared, else the fingerprint of its class."""
         kind = type(self)
-        return code_identity("class", kind, class_place(kind), version=self.version).spec
+        return code_identity("class", kind, version=self.version).spec
 
     @cached_property
     def _policy(self) -> Policy:

@@ -281,7 +281,7 @@ class Scorer(ABC):
         """The scorer's identity as it is now: by its version where the class declares one, else by fingerprint."""
         if "version" in vars(type(self)):
             return Identity({"kind": self.kind, "version": self.version, "parameters": _parameters(self)})
-        return code_identity("scorer", self, type(self).__qualname__)
+        return code_identity("scorer", self)
 
 
 class TextScorer(Scorer):
@@ -379,7 +379,7 @@ class FunctionScorer(Scorer):
     def identify(self) -> Identity:
         is_alone = type(self) is FunctionScorer or self.declared is not None  # else a subclass may call it otherwise
         code = self.function if is_alone else self
-        return code_identity("function", code, self.name, version=self.declared, files=self.files, batch=self.batch)
+        return code_identity("function", code, version=self.declared, files=self.files, batch=self.batch)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)

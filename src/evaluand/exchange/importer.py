@@ -37,6 +37,8 @@ class LogFile:
         try:
             self.is_folder = path.is_dir()
             self.head = b""
+            if path.is_fifo() or path.is_char_device():
+                raise DataError(f"{path}: is not a regular file; write what it holds into one")
             if not self.is_folder:
                 with path.open("rb") as file:
                     self.head = file.read(_HEAD)

@@ -15,6 +15,7 @@ from typing import Any
 from evaluand.core.errors import SpecError, kind_of, nearest
 from evaluand.core.files.yaml import Document
 from evaluand.core.redaction import issued_in
+from evaluand.core.system import keep_process_state
 from evaluand.engine.policy import TRANSIENT
 from evaluand.experiment.spec import CodeSpec, RunSpec
 
@@ -100,6 +101,7 @@ def _format_location(made: type, folder: Path) -> str:
     return ""
 
 
+@keep_process_state()
 def _import_module(place: str, folder: Path) -> Any:
     """The module with a path or name, with the experiment's folder on the import path."""
     entry = str(folder.resolve())

@@ -90,7 +90,7 @@ class ModelJudge:
 
     def identify(self) -> Identity:
         if not type(self).__module__.startswith("evaluand."):  # a subclass may judge otherwise
-            return code_identity("scorer", self, type(self).__qualname__)
+            return code_identity("scorer", self)
         spec = {"kind": self.kind, "version": self.version, "judge": self.questions_digest, "variables": self.variables}
         asked = [questioner.spec for questioner in self.questioners]
         why = dict.fromkeys(why for each in self.questioners for why in each.model.identity(self.kind).unpinned)

@@ -153,7 +153,6 @@ class Matcher:
             about=lambda: pairing.about(request, inputs),
         )
         if "digest" in manifest:
-            inputs.warn_of_changes("the judge", manifest, request.origin)
             matches = Matches(store, manifest["id"])
             if budget := self.policy.shared_budget:
                 for number, costs in manifest.get("spent", {}).items():
@@ -166,7 +165,6 @@ class Matcher:
             job = _Job(self, store, pairing, manifest, inputs)
             job.perform()
             usage = job.seal()
-        inputs.warn_of_changes("the judge", manifest, request.origin)
         return _with_receipt(Matches(store, manifest["id"]), job.tally, job.why, usage)
 
 
@@ -244,7 +242,7 @@ class _Pairing:
         in_yaml, rubrics = "experiment" in (request.origin or {}), list(self.judge.rubrics)
         made_of = {
             "runs": [run.id for run in self.runs],
-            "parts": {"judge": inputs.parts},
+            "parts": {"judge": self.identity.parts},
             "unpinned": self.identity.reasons(in_yaml=in_yaml) if self.identity.unpinned else [],
             **({"judges": ["judge"]} if self.judge.is_judge else {}),  # whose verdicts are opinions
             **({"rubrics": {"judge": rubrics}} if rubrics else {}),

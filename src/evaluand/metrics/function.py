@@ -121,7 +121,7 @@ class FunctionMetric(WeightedRowsMetric):
     def _identify(self, name: str) -> dict[str, Any]:
         """What distinguishes the code; code that may compute something else next time is distinct each time."""
         found = code_identity(
-            "function", self.function, name, version=self.code_version, files=self.files, place=_place_of(self.function)
+            "function", self.function, version=self.code_version, files=self.files, place=_place_of(self.function)
         )
         if found.pinned:
             return dict(found.spec)

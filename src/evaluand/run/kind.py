@@ -9,7 +9,7 @@ from evaluand.data.kind import DATASETS
 from evaluand.store import checks
 from evaluand.store.checks import or_null
 from evaluand.store.journal import MOST_SLOTS
-from evaluand.store.kinds import AMOUNTS, USAGE, WORK, Kind, Origin, Page, provenance
+from evaluand.store.kinds import AMOUNTS, KEPT, USAGE, WORK, Kind, Origin, Page, provenance
 
 RUNS: Final = "runs"
 
@@ -48,7 +48,7 @@ KIND: Final = Kind(
     origins=lambda spec, made: [Origin(DATASETS, spec.get("dataset"))],
     found_by=("dataset",),
     keys=WORK,
-    optional={"usage": USAGE, "spent": AMOUNTS},
+    optional={"usage": USAGE, "spent": AMOUNTS, "kept": KEPT},
     agree=_agree,
     row="finished call",
     page=Page("run", {"sealed": "r", "open": "live"}, served=("open",)),

@@ -19,6 +19,7 @@ class Repetition:
     Attributes:
         fresh: make all calls and grades again, as a further attempt.
         retry_failed: make the calls and grades that failed again, as a further attempt.
+        keep_answers: take over answers and grades from before a change of code, which every number of them shows.
 
     Raises:
         SpecError: a field has a wrong value.
@@ -26,11 +27,12 @@ class Repetition:
 
     fresh: bool = False
     retry_failed: bool = False
+    keep_answers: bool = False
 
     @property
     def repetition(self) -> dict[str, Any]:
         """What is done again, as keywords of a step."""
-        return {"fresh": self.fresh, "retry_failed": self.retry_failed}
+        return {part.name: getattr(self, part.name) for part in fields(Repetition)}
 
     def __post_init__(self) -> None:
         for part in fields(self):
@@ -123,6 +125,7 @@ class RepetitionOptions(TypedDict, total=False):
 
     fresh: bool
     retry_failed: bool
+    keep_answers: bool
 
 
 class StepOptions(RepetitionOptions, total=False):

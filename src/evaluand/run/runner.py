@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, islice, repeat
 from typing import Any, Final, TypeVar, Unpack
 
 import numpy as np
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -30,9 +31,12 @@ from evaluand.core.near import keywords
 from evaluand.core.provenance import provenance
 from evaluand.data.dataset import Dataset, Example, ExampleStream
 from evaluand.engine.engine import Engine
-from evaluand.engine.engines.local import LocalEngine
+from evaluand.engine.engines.local import LocalEngine, make_calls
 from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally, take_turn_to_seal
+from evaluand.engine.observation import machinery
+from evaluand.engine.outcome import Outcome as CallOutcome
 from evaluand.engine.policy import Policy
+from evaluand.engine.repeated import Outcome, Repeatable, check_reuse, is_harmless, note_made
 from evaluand.engine.reuse import Answer, InputCheck, OpenSlots
 from evaluand.models.account import Account
 from evaluand.models.capture import observable
@@ -41,6 +45,7 @@ from evaluand.models.prices import Price, default_prices
 from evaluand.models.usage_total import RowUsage
 from evaluand.run.calling import Call, Calling
 from evaluand.run.dataset_fit import prepare
+from evaluand.run.kept_answers import EarlierAnswers
 from evaluand.run.outputs import identify
 from evaluand.run.request import Request, RequestOptions
 from evaluand.run.responses import (
@@ -220,6 +225,9 @@ class Runner:
         calls = replace(calls, dataset=calls.dataset.save(self.store))
         before = self._named_run(request.name)
         inputs = InputCheck(self.store, calls.identity)
+        repeated = self._check_reuse(calls, inputs) if not request.fresh else Outcome()
+        if not repeated.same:
+            calls = replace(calls, identity=replace(calls.identity, pinned=False, unpinned=(repeated.note,)))
         manifest = begin(
             self.store,
             "runs",
@@ -227,18 +235,19 @@ class Runner:
             name=request.name,
             again=lambda last: self._needs_new_attempt(last, request, calls, inputs),
             resume=request.resume,
-            about=lambda: self._manifest_facts(calls, request, inputs),
+            about=lambda: self._manifest_facts(calls, request, inputs, before),
         )
         if "digest" in manifest:
             why = f"nothing to do: the same task, dataset and seed were run on {manifest['created'][:16]}Z"
+            why += f"; {repeated.note}" if repeated.note else ""
             receipt = Receipt(calls.total, kept=calls.total)
             if self.policy.shared_budget:
                 self.policy.shared_budget.count_earlier(f"runs/{manifest['id']}", manifest.get("spent", {}))
         else:
-            receipt = _Job(self, calls, manifest, inputs).perform()
+            note_made(self.store, "runs", manifest["id"])
+            receipt = _Job(self, calls, manifest, inputs).perform(before)
             why = self._why(calls, inputs, manifest, before, request, receipt.called)
             why = "; ".join(each for each in (inputs.why if receipt.called else "", why) if each)
-        inputs.warn_of_changes(f"task {shown_name(request.name or calls.task.name)!r}", manifest, request.origin)
         run = Run(self.store, manifest["id"])
         run.called = request.name
         run.receipt = replace(receipt, why=why, failures=run.failures)
@@ -309,13 +318,38 @@ class Runner:
         """The id of the newest run with a name."""
         return next((ref.id for ref in self.store.named(name) if ref.kind == "runs"), None) if name else None
 
+    def _check_reuse(self, calls: Calls, inputs: InputCheck) -> Outcome:
+        """Whether earlier answers of this code are given again the same; no answer of code with a version is asked."""
+        facts = calls.identity.observed
+        if facts is None or facts.is_versioned or calls.work is None:
+            return Outcome()
+        last = next(reversed(attempts(self.store, "runs", calls.spec)), None)
+        sources = [last] if last else _earlier(self.store, calls, None)
+
+        def read(id: str, slots: np.ndarray) -> Iterator[Repeatable]:
+            if "view" in self.store.manifest("runs", id)["spec"]:
+                return
+            opened = inputs_of(self.store, id)
+            for slot, _, record in completed(self.store, id, slots):
+                node, usage, seconds = opened.of(slot), record[9], record[8] / 1e6
+                if not usage and is_harmless(node, opened.nodes) and inputs.holds(node, opened):
+                    yield Repeatable(slot, orjson.loads(orjson.dumps(record[:6])), seconds)
+
+        repeat = partial(repeat_calls, self.store, self.policy, calls.task)
+        with suppress(EngineError):  # what is damaged is reported where it would be used
+            return check_reuse(self.store, "runs", sources, read, repeat, facts.libraries)
+        return Outcome()
+
     def _needs_new_attempt(self, last: str, request: Request, calls: Calls, inputs: InputCheck) -> bool:
         """Whether a new attempt is needed after the last one."""
         if request.fresh or not calls.identity.pinned or inputs.is_stale("runs", last, INPUTS):
             return True
-        return request.retry_failed and self.store.manifest("runs", last).get("counts", {}).get(FAILED, 0) > 0
+        manifest = self.store.manifest("runs", last)
+        if request.keep_answers and "digest" not in manifest and "kept" not in manifest:
+            return True
+        return request.retry_failed and manifest.get("counts", {}).get(FAILED, 0) > 0
 
-    def _manifest_facts(self, calls: Calls, request: Request, inputs: InputCheck) -> Manifest:
+    def _manifest_facts(self, calls: Calls, request: Request, inputs: InputCheck, before: str | None) -> Manifest:
         """The facts of the manifest in addition to the spec, after the task has accepted the dataset."""
         with inputs.observer.preparing() if inputs.observer else nullcontext():
             prepare(calls.task, calls.dataset)
@@ -324,13 +358,20 @@ class Runner:
         models = [{"url": model.address, "name": model.name} for model in find_models(calls.task)]
         facts: dict[str, Any] = {
             "task": text_of(calls.task.name),
-            "parts": inputs.parts,
+            "parts": calls.identity.parts,
             "unpinned": unpinned,
             "policy": _policy(self.policy.with_defaults(calls.task.retries, calls.task.transient)),
         }
         facts |= ({"engine": self.engine.facts} if self.engine.facts else {}) | ({"models": models} if models else {})
-        return {
-            "work": [calls.work] if calls.work else [],
+        facts |= ({"before": before} if before else {}) | (
+            {"covered": list(identity.covered)} if identity.covered else {}
+        )
+        kept: dict[str, Any] = {}
+        if request.keep_answers:
+            earlier = EarlierAnswers.of(self.store, before, inputs, identity.spec)
+            kept = earlier.facts(calls.open_slots(lambda slot: False), calls.total)
+        return kept | {
+            "work": [calls.work] if calls.work and not kept else [],  # kept answers are given by this name alone
             "pinned": identity.pinned,
             "observed": inputs.observer is not None,
             "fresh": request.fresh,
@@ -412,6 +453,33 @@ def _unpinned(reasons: Sequence[str]) -> str:
     return f"unpinned, so never reused: {summarize_reasons(reasons)}"
 
 
+def repeat_calls(
+    store: Store, policy: Policy, task: Task[Any, Any], id: str, slots: Sequence[int]
+) -> dict[int, list[Any]]:
+    """Makes some calls of a stored run again; by slot, the answers as the journal has them."""
+    manifest = store.manifest("runs", id)
+    spec, dataset = manifest["spec"], Dataset.stored(store, manifest["spec"]["dataset"])
+    calls = Calls(task, identify(task), dataset, spec["examples"], spec["replications"], spec["seed"])
+    policy = replace(policy, retries=0, budget=None)
+    lane = MemoryStore().lane("runs", id, LANE, calls.total)
+    recipe = Calling(task, calls.seed, manifest["attempt"], policy, Account(f"runs/{id}", lane, policy)).recipe
+    answers: dict[int, list[Any]] = {}
+
+    def keep(call: Call, outcome: CallOutcome) -> None:
+        answers[call.slot] = orjson.loads(recipe.line(call, outcome)[0])[1:7]
+
+    stream = ExampleStream(dataset)
+    prepare(task, dataset)
+    try:
+        with machinery():
+            make_calls(
+                (call for slot in slots for call in calls.between(stream, slot, slot + 1)), recipe.call, keep, policy
+            )
+    finally:
+        task.close()
+    return answers
+
+
 class _Job:
     """One run in progress."""
 
@@ -425,7 +493,12 @@ class _Job:
         self.account = Account(f"runs/{self.id}", self.lane, runner.policy)
         self.calling = Calling(calls.task, calls.seed, manifest["attempt"], runner.policy, self.account)
 
-    def perform(self) -> Receipt:
+    def perform(self, before: str | None) -> Receipt:
+        """Makes the calls that are missing, and seals the run.
+
+        Args:
+            before: the run that the name meant before.
+        """
         try:
             self.lane.refresh()
             self.inputs.void_stale(self.lane, N_FIELDS)
@@ -436,6 +509,7 @@ class _Job:
                 return self._write(outputs)
             if not self.manifest["fresh"] and self.lane.n_done < self.lane.slots:
                 self._reuse()
+            self._settle_changes(before)
             used = RowUsage(self.lane.done(0))
             progress = self.runner.progress(self.tally) if self.runner.progress else nullcontext()
             with progress, observable(self.runner.policy.observe_models):
@@ -486,6 +560,20 @@ class _Job:
             self.lane.append(line)
             self.tally.reused += 1
         self.lane.refresh()
+
+    def _settle_changes(self, before: str | None) -> None:
+        """Takes over the answers from before a change of code that are kept, or says what repeating them costs."""
+        open_slots = self.calls.open_slots(self.lane.is_done)
+        if not open_slots.left:
+            return
+        if kept := self.manifest.get("kept"):
+            for line in EarlierAnswers(self.store, tuple(kept["runs"])).lines(open_slots, self.inputs.observer):
+                self.lane.append(line)
+                self.tally.reused += 1
+            self.lane.refresh()
+        elif before is not None and not self.manifest["fresh"]:
+            earlier = EarlierAnswers.of(self.store, before, self.inputs, self.calls.identity.spec)
+            earlier.warn_of_cost(self.tally.label, open_slots)
 
     @cached_property
     def _earlier(self) -> list[str]:

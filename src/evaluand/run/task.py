@@ -267,7 +267,7 @@ class Task(ABC, Generic[Input, Output]):
 
     def identify(self) -> Identity:
         """The current identity of the task."""
-        return code_identity("task", self, self.name, version=self.version, files=self.files, items=self.items)
+        return code_identity("task", self, version=self.version, files=self.files, items=self.items)
 
 
 def do_run_parameters(task: Task[Any, Any]) -> DoRunParameters:
@@ -360,7 +360,7 @@ class FunctionTask(Task[Any, Any]):
 
     def identify(self) -> Identity:
         code = self.function if type(self) is FunctionTask else self  # a subclass may override the call
-        return code_identity("function", code, self.name, version=self.version, files=self.files, items=self.items)
+        return code_identity("function", code, version=self.version, files=self.files, items=self.items)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
@@ -487,7 +487,7 @@ class _DuckTask(Task[Any, Any]):
         return self.inner.do_run(input, *more, **extras)
 
     def identify(self) -> Identity:
-        return code_identity("task", self.inner, self.name, version=self.version, files=self.files, items=self.items)
+        return code_identity("task", self.inner, version=self.version, files=self.files, items=self.items)
 
 
 def _annotated(function: Callable[..., Any], skipped: int, owner: type | None = None) -> tuple[Any, Any]:

@@ -3,6 +3,7 @@
     refs/<digest of name>.json          a name and the artifact it refers to
     <kind>/<id>/manifest.json           written last: the artifact is complete
     <kind>/<id>/<table>-<digest>.parquet
+    <kind>/<id>/check-<digest>.json     what repeating some answers has shown
     <kind>/<id>/open.json               while open: the specification
     <kind>/<id>/journal/<log>/…         while open: finished work and leases; or these are in a database
 
@@ -14,13 +15,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from evaluand.core.errors import EngineError, Fault, NotFound, SpecError, warn
+from evaluand.core.identity import decode, encode
 from evaluand.store.addresses import Address
 from evaluand.store.catalog import Catalog
 from evaluand.store.checks import ID
@@ -60,7 +62,8 @@ if TYPE_CHECKING:
 REFS: Final = "refs"
 _LOST_JOURNAL: Final = "is missing, and with it what the app recorded"
 REF_FILE: Final = re.compile(r"[0-9a-f]{32}\.json")
-_OF_ARTIFACT: Final = re.compile(rf"manifest\.json|open\.json|journal|{TABLE_FILE.pattern}")
+_CHECK_FILE: Final = re.compile(r"check-([0-9a-f]{32})\.json")
+_OF_ARTIFACT: Final = re.compile(rf"manifest\.json|open\.json|journal|{_CHECK_FILE.pattern}|{TABLE_FILE.pattern}")
 
 
 class FolderStore:
@@ -79,6 +82,10 @@ class FolderStore:
         self.top, self.journals, self.root = top, journals, root
         self.catalog = Catalog(top)
         self.opened: Manifest | None = None
+
+    def __fingerprint__(self) -> Any:
+        """Nothing: where results are kept says nothing of code that refers to it."""
+        return ()
 
     def ids(self, kind: str, begin: str = "", *, damaged: bool = False) -> list[str]:
         return self.catalog.ids(kind, begin, damaged=damaged)
@@ -180,6 +187,20 @@ class FolderStore:
             return False
         sealed, opened = self.folder(kind, id).states([SEALED, OPEN])
         return sealed is None and opened is not None and not self.journals.exists(kind, id)
+
+    def checks(self, kind: str, id: str) -> dict[str, dict[str, Any]]:
+        folder, outcomes = self.folder(kind, id), dict[str, dict[str, Any]]()
+        for name in folder.files():
+            if (file := _CHECK_FILE.fullmatch(name)) is not None:
+                with suppress(EngineError, FileNotFoundError, ValueError):  # the check is made again
+                    outcome = decode(folder.read(name))
+                    if isinstance(outcome, dict) and outcome == with_seal(outcome):
+                        outcomes[file[1]] = outcome
+        return outcomes
+
+    def add_check(self, kind: str, id: str, key: str, outcome: Mapping[str, Any]) -> None:
+        with suppress(EngineError, FileNotFoundError):  # a store that is only read: each process checks
+            self.folder(kind, id).put_if_absent(f"check-{key}.json", encode(with_seal(dict(outcome))))
 
     def find(self, kind: str, origin: str) -> list[str]:
         return self.catalog.find(kind, origin)

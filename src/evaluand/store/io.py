@@ -40,7 +40,10 @@ class Disk:
     """The calls of the operating system that a store makes."""
 
     def open(self, name: str, flags: int, folder: int | None) -> int:
-        return os.open(name, flags, _FILE_MODE, dir_fd=folder)
+        handle = os.open(name, flags, _FILE_MODE, dir_fd=folder)
+        if flags & os.O_CREAT and hasattr(os, "fchmod"):  # code of the user may have changed the mask
+            os.fchmod(handle, _FILE_MODE)
+        return handle
 
     def read(self, handle: int, size: int, offset: int) -> bytes:
         return read_at(handle, size, offset)
@@ -93,6 +96,7 @@ class Disk:
 
     def make_folder(self, name: str, folder: int | None) -> None:
         os.mkdir(name, _FOLDER_MODE, dir_fd=folder)
+        os.chmod(name, _FOLDER_MODE, dir_fd=folder)
 
     def make_folders(self, path: str) -> None:
         """Makes a folder and those above it that are missing; only it itself is closed to others."""

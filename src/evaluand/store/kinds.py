@@ -328,6 +328,11 @@ AMOUNTS: Final = checks.map_of(checks.number)
 USAGE: Final = checks.object_of(
     {"cost": AMOUNTS}, dict.fromkeys(("rows", "requests", "input_tokens", "output_tokens"), checks.count)
 )
+KEPT: Final = checks.object_of(
+    {"runs": checks.IDS, "changes": checks.TEXTS, "answers": checks.count, "of": checks.count}
+)
+"""Answers that were taken over from before a change of code: of which runs, what changed, how many of how many."""
+
 WORK: Final[dict[str, Check]] = {"pinned": checks.flag, "fresh": checks.flag}
 """The keys of the manifest of work: whether it is reused, and whether it was asked for afresh."""
 
@@ -344,6 +349,8 @@ _FACTS: Final[dict[str, Check]] = {
     "policy": or_null(checks.map_of(or_null(checks.scalar))),
     "task": checks.text,
     "unpinned": or_null(checks.TEXTS),
+    "covered": or_null(checks.TEXTS),
+    "before": or_null(checks.id_),
     "defaulted": or_null(_DEFAULTED),
     "ranges": checks.RANGES,
     "source": or_null(checks.text),

@@ -128,6 +128,16 @@ class Store(Protocol):
             quick: compare the sizes of tables alone, and read none.
         """
 
+    def checks(self, kind: str, id: str) -> dict[str, dict[str, Any]]:
+        """The outcomes of checks stored beside an artifact, by what they depend on; damaged ones are left out."""
+
+    def add_check(self, kind: str, id: str, key: str, outcome: Mapping[str, Any]) -> None:
+        """Stores the outcome of a check beside an artifact, unless it has one or nothing can be written there.
+
+        Args:
+            key: what the outcome depends on: 32 hexadecimal digits.
+        """
+
     def find(self, kind: str, origin: str) -> list[str]:
         """The ids of the artifacts, open ones too, that were made by a work or from an artifact, newest first.
 
@@ -156,7 +166,12 @@ class MemoryStore:
         self._tables: dict[tuple[str, str, str], list[pa.RecordBatch]] = {}
         self._lanes: dict[tuple[str, str, str], tuple[MemoryLog, MemoryShards]] = {}
         self._refs: dict[tuple[str, str], Ref] = {}
+        self._checks: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
         self._sealing = threading.Lock()  # of drafts of one artifact, the first that is sealed stays
+
+    def __fingerprint__(self) -> Any:
+        """Nothing: where results are kept says nothing of code that refers to it."""
+        return ()
 
     def ids(self, kind: str, begin: str = "", *, damaged: bool = False) -> list[str]:
         return sorted(id for k, id in [*self._manifests] if k == kind and id.startswith(begin))  # a copy: others add
@@ -204,6 +219,12 @@ class MemoryStore:
 
     def damage(self, kind: str, id: str, *, quick: bool = False) -> list[Fault]:
         return []
+
+    def checks(self, kind: str, id: str) -> dict[str, dict[str, Any]]:
+        return self._checks.get((kind, id), {})
+
+    def add_check(self, kind: str, id: str, key: str, outcome: Mapping[str, Any]) -> None:
+        self._checks.setdefault((kind, id), {}).setdefault(key, dict(outcome))
 
     def find(self, kind: str, origin: str) -> list[str]:
         manifests = (self.manifest(kind, id) for id in self.ids(kind))
@@ -380,9 +401,14 @@ def sealed_manifest(store: Store, kind: str, id: str) -> Manifest | None:
     return None if manifest is None or "digest" not in manifest else manifest
 
 
-def early_stops(store: Store, made: Iterable[tuple[str, str]]) -> list[str]:
-    """A sentence for each of `find_stops`."""
-    return [str(stop) for stop in find_stops(store, made)]
+def caveats(store: Store, made: Iterable[tuple[str, str]]) -> list[str]:
+    """What every number of some artifacts is to be shown with: rules that stopped early, answers that were kept.
+
+    Args:
+        made: the (kind, id) of each artifact.
+    """
+    runs = _made_of(store, made)
+    return [*map(str, _stops_among(runs)), *dict.fromkeys(filter(None, map(_kept_answers, runs)))]
 
 
 def find_stops(store: Store, made: Iterable[tuple[str, str]]) -> list[UntilOrigin]:
@@ -391,16 +417,32 @@ def find_stops(store: Store, made: Iterable[tuple[str, str]]) -> list[UntilOrigi
     Args:
         made: the (kind, id) of each artifact.
     """
-    found, waiting = dict[UntilOrigin, None](), [*made]
+    return _stops_among(_made_of(store, made))
+
+
+def _made_of(store: Store, made: Iterable[tuple[str, str]]) -> list[Manifest]:
+    """The manifests of sealed artifacts and of all that they were made from."""
+    waiting, manifests = [*dict.fromkeys(made)], list[Manifest]()
     for kind, id in waiting:  # which grows
         manifest = sealed_manifest(store, kind, id) if find_kind(kind).made_from else None
-        if manifest is None:
-            continue
-        waiting += origins(manifest)
-        until = (origin := experiment_origin(manifest)) and origin.until
-        if until and until.drawn < until.of:
-            found[until] = None
-    return [*found]
+        if manifest is not None:
+            manifests.append(manifest)
+            waiting += [key for key in origins(manifest) if key not in waiting]
+    return manifests
+
+
+def _stops_among(manifests: Iterable[Manifest]) -> list[UntilOrigin]:
+    stops = ((origin := experiment_origin(manifest)) and origin.until for manifest in manifests)
+    return [*dict.fromkeys(stop for stop in stops if stop and stop.drawn < stop.of)]
+
+
+def _kept_answers(manifest: Manifest) -> str:
+    kept = manifest.get("kept")
+    if not kept:
+        return ""
+    name = shown_name(manifest["name"] or manifest["id"][:12])
+    kept_answers = f"{kept['answers']:,} of {kept['of']:,} answers were kept from before a change"
+    return f"{name}: {kept_answers}: {'; '.join(kept['changes'])}"
 
 
 def sealed_digests(store: Store, kind: str, ids: Iterable[str]) -> dict[str, str | None]:

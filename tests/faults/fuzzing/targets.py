@@ -26,7 +26,6 @@ from evaluand.cli.settings import find_settings
 from evaluand.comparison.rule import Gate
 from evaluand.core import secret_hosts
 from evaluand.core.errors import DataError, SpecError
-from evaluand.core.files.inert_pickle import read_inert
 from evaluand.core.files.yaml import Document
 from evaluand.core.selector import Selector
 from evaluand.data.adapters.base.adapter import Counts
@@ -247,11 +246,6 @@ def read_secret_hosts(content: bytes, folder: Path) -> int:
     return len(secret_hosts.read_settings())
 
 
-def read_pickle(content: bytes, folder: Path) -> int:
-    read_inert(content, ["datetime", "joblib", "numpy"])
-    return 1
-
-
 # COCO
 
 
@@ -459,7 +453,6 @@ TARGETS: Final = {
         Target("json_schema", "json", read_schema),
         Target("settings", "text", read_settings),
         Target("secret_hosts", "yaml", read_secret_hosts),
-        Target("inert_pickle", "binary", read_pickle),
         Target("selector", "text", find_selector),
         Target("filter", "text", filter_rows),
         Target("gate", "text", read_gate),

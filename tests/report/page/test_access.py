@@ -641,3 +641,17 @@ def test_more_connections_than_a_process_can_hold_are_refused(server: Server) ->
         assert Answer.parse(read_all(streams[-1])).status == 503
     time.sleep(0.5)
     assert server.works()
+
+
+def test_connections_of_one_address_leave_room_for_others(server: Server) -> None:
+    with ExitStack() as open_ones:
+        streams = [open_ones.enter_context(server.connect()) for _ in range(300)]
+        assert Answer.parse(read_all(streams[-1])).status == 503
+        assert b"too many connections; try again in a moment" in read_all(streams[-2])
+        other = open_ones.enter_context(
+            socket.create_connection(("127.0.0.1", server.port), PATIENCE, ("127.0.0.2", 0))
+        )
+        other.sendall(request(server, "/api/results/good"))
+        assert Answer.parse(read_all(other)).status == 200
+    time.sleep(0.5)
+    assert server.works()

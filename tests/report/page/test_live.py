@@ -377,7 +377,7 @@ def test_the_mean_so_far_is_the_one_that_is_stored(
     runner = Runner(store, Policy(concurrency=1, retries=0))
     run = runner.run(FunctionTask(task, version="1"), data, replications=replications)
     with monkeypatch.context() as patch:
-        patch.setattr("evaluand.evaluation.evaluator._Job.seal", interrupt)
+        patch.setattr("evaluand.evaluation.evaluator._Job._seal", interrupt)
         with pytest.raises(KeyboardInterrupt):
             evaluator.evaluate(run, {"size": scorer})
     with closing(LiveRun(store, run.id)) as live:

@@ -321,7 +321,7 @@ def save_evaluation(
     for name in (name for name, identity in changed.items() if identity.unpinned == _CHANGED):
         warn(
             f"feedback {name!r} has changed since the recording was opened, so its values may be of two versions; "
-            "evaluate the run again with it, or give the feedback a version if the change does not matter"
+            "evaluate the run again with it"
         )
     return evaluation
 

@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -61,7 +62,7 @@ def mapped(path: Path) -> mmap.mmap | bytes:
 _OPENS = rb"(?:(?<![^%(d)b\r\n])|(?<=\xef\xbb\xbf))"
 _QUOTED = rb'"[^"]*+(?:""[^"]*+)*+"'
 _WELL_QUOTED = rb'(?:[^"]++|' + _OPENS + _QUOTED + rb'(?=[%(d)b\r\n]|\Z)|(?<=[^%(d)b\r\n])(?<!\xef\xbb\xbf)")*+'
-_TOKENS = _OPENS + _QUOTED + rb"|(\r\n?|\n)"
+_TOKENS = rb'[^"\r\n]*+(?:(' + _OPENS + _QUOTED + rb')|"|(\r\n?|\n)|\Z)'
 _LINE_END = re.compile(rb"\r\n?|\n")
 
 
@@ -100,11 +101,11 @@ def records_in(text: mmap.mmap | bytes, delimiter: str) -> Iterator[tuple[int, i
     line = first = 1
     start = len(codecs.BOM_UTF8) if text[:3] == codecs.BOM_UTF8 else 0
     for token in _compiled(_TOKENS, delimiter).finditer(text, start):
-        if token[1] is None:
-            line += len(_LINE_END.findall(token[0]))
+        if token[2] is None:
+            line += len(_LINE_END.findall(token[1] or b""))
             continue
-        if token.start() > start:
-            yield first, start, token.start()
+        if token.start(2) > start:
+            yield first, start, token.start(2)
         line += 1
         first, start = line, token.end()
     if len(text) > start:
@@ -123,6 +124,8 @@ def header_cells(text: str, where: str, delimiter: str, *, declared: bool, fixed
         declared: whether the delimiter was given, so that a single column is one even if it looks like several.
         fixed: whether the delimiter cannot be chosen.
     """
+    if text.count(delimiter) >= MOST_COLUMNS:
+        raise DataError(Fault(where, f"the header has more than {MOST_COLUMNS:,} columns; divide the file"))
     try:
         header = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
     except csv.Error as error:
@@ -133,6 +136,10 @@ def header_cells(text: str, where: str, delimiter: str, *, declared: bool, fixed
         remedy = f"save the file with {one}" if fixed else f"set delimiter: {other} (or {one}, if it is one column)"
         raise DataError(Fault(where, f"the header has no {one} but {other}; {remedy}", code="missing_column"))
     return header
+
+
+MOST_COLUMNS: Final = 100_000
+"""The columns that a table may have."""
 
 
 def check_names(header: list[str], where: str) -> list[str]:

@@ -1,15 +1,18 @@
-"""Reads small files that somebody else may have prepared: pipes, devices, links and huge files."""
+"""Reads what somebody else may have prepared in the place of a file: pipes, devices, links and huge files."""
 
 from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
-from typing import Final
+import time
+from typing import IO, Final
 
 from evaluand.core.system import BINARY
 
 _READ: Final[int] = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | BINARY
+_PATIENCE: Final = 5.0  # seconds
 _NO_FOLLOW: Final[int] = getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -37,3 +40,22 @@ def read_regular_file(path: str | os.PathLike[str], most: int, *, follow_link: b
     if len(content) > most:
         raise OSError(errno.EFBIG, f"has more than {most:,} bytes", name)
     return content
+
+
+def copy_pipe(path: str, target: IO[bytes]) -> None:
+    """Copies what comes out of a pipe, such as that of a process substitution, into a file.
+
+    Raises:
+        OSError: it is something else, or nothing has written to it after some seconds.
+    """
+    if not stat.S_ISFIFO(os.stat(path).st_mode):
+        raise OSError(errno.EINVAL, "is neither a file nor a pipe", path)
+    with open(os.open(path, _READ), "rb", buffering=0) as pipe:
+        end = time.monotonic() + _PATIENCE
+        while (block := pipe.read(1 << 16)) == b"":  # None where a program has it open, and has not written yet
+            if time.monotonic() > end:
+                raise OSError(errno.EPIPE, "is a pipe to which nothing is written", path)
+            time.sleep(0.01)
+        target.write(block or b"")
+        os.set_blocking(pipe.fileno(), True)
+        shutil.copyfileobj(pipe, target)

@@ -54,8 +54,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evaluand.core.errors import plural
@@ -69,7 +68,7 @@ def fingerprint(
     *,
     files: Sequence[str | os.PathLike[str]] = (),
     seeds_estimators: bool = False,
-    reads_state: bool = True,
+    ignores_changes: bool = False,
 ) -> Fingerprint:
     """The fingerprint of a function, class or instance as it is now.
 
@@ -78,8 +77,7 @@ def fingerprint(
         files: files and folders it depends on, relative to the current directory or to the folder of the code. If
             there are any, they replace everything that cannot be observed.
         seeds_estimators: whoever calls it sets each `random_state` of an estimator that is None.
-        reads_state: whether numbers, containers and objects count, which calls may change; otherwise only code and
-            texts do.
+        ignores_changes: whether what the code itself changes counts only by the code that makes it.
 
     Raises:
         SpecError: one of `files` does not exist or cannot be read.
@@ -94,7 +92,10 @@ def fingerprint(
         >>> fingerprint(shout).digest == print_.digest
         False
     """
-    return Walk(seeds_estimators, reads_state).run(obj, files)
+    walk = Walk(seeds_estimators)
+    print_ = walk.run(obj, files)
+    changed = walk.lookup.changed if ignores_changes else ()
+    return Walk(seeds_estimators, changed).run(obj, files) if changed else print_
 
 
 def explain(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
@@ -130,7 +131,7 @@ class Identity:
         unpinned: why not.
         parts: what the spec's fingerprint was made of, for explaining changes.
         facts: what observing its calls needs to know, where code was fingerprinted.
-        read_code: reads the code for which a declared version stands.
+        covered: what a declared version stands for: what would leave the code unpinned without it.
     """
 
     spec: Mapping[str, Any]
@@ -138,12 +139,42 @@ class Identity:
     unpinned: tuple[str, ...] = ()
     parts: Mapping[str, str] = field(default_factory=dict)
     facts: CodeFacts | None = field(default=None, compare=False, repr=False)
-    read_code: Callable[[], Fingerprint] | None = field(default=None, compare=False, repr=False)
+    covered: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def observed(self) -> CodeFacts | None:
         """What observing its calls needs to know; None where it has no code whose calls are to be observed."""
         return self.facts or (CodeFacts() if _has_fingerprint(self.spec) else None)
+
+    def versioned(self, version: str | None) -> Identity:
+        """The same with a declared version beside it, which stands for what leaves the code unpinned.
+
+        Example:
+            >>> Identity({"kind": "f"}, False, ("f: asks a service; declare ...",)).versioned("2").covered
+            ('f: asks a service',)
+        """
+        if version is None:
+            return self
+        facts = self.facts and replace(self.facts, is_versioned=True)
+        covered = tuple(why.partition(";")[0] for why in self.unpinned)
+        return Identity({**self.spec, "version": version}, True, (), self.parts, facts, covered)
+
+    def joined(self, parts: Mapping[str, Identity]) -> Identity:
+        """The identity of something that consists of this and of other code, whose specs are added under their names.
+
+        Example:
+            >>> Identity({"kind": "chat"}).joined({"tool": Identity({"kind": "f"}, False, ("f: draws",))}).unpinned
+            ('f: draws',)
+        """
+        every = [self, *parts.values()]
+        return Identity(
+            {**self.spec, **{name: identity.spec for name, identity in parts.items()}},
+            all(identity.pinned for identity in every),
+            tuple(why for identity in every for why in identity.unpinned),
+            {name: digest for identity in every for name, digest in identity.parts.items()},
+            CodeFacts.combine(identity.facts for identity in every),
+            tuple(why for identity in every for why in identity.covered),
+        )
 
     def reasons(self, *, in_yaml: bool) -> list[str]:
         """Why it is unpinned, with what to declare as it is written in Python, or in an experiment file.
@@ -161,28 +192,22 @@ class Identity:
 def code_identity(
     kind: str,
     code: Any,
-    name: str,
     *,
     version: str | None = None,
     files: Sequence[str | os.PathLike[str]] = (),
     seeds_estimators: bool = False,
     **more: Any,
 ) -> Identity:
-    """The identity of something written in code: by name and declared version, else by fingerprint.
+    """The identity of something written in code: its fingerprint, and the declared version beside it.
 
     Example:
-        >>> code_identity("function", len, "length", version="2").spec
-        {'kind': 'function', 'name': 'length', 'version': '2'}
-        >>> sorted(code_identity("function", len, "length", items=False).spec)
-        ['fingerprint', 'items', 'kind']
+        >>> sorted(code_identity("function", len, version="2", items=False).spec)
+        ['fingerprint', 'items', 'kind', 'version']
     """
-    if version is not None:
-        read_code = partial(fingerprint, code, files=files, reads_state=False)
-        return Identity({"kind": kind, "name": name, "version": version, **more}, read_code=read_code)
-    print_ = fingerprint(code, files=files, seeds_estimators=seeds_estimators)
-    parts = {**print_.parts, **print_.files}
+    print_ = fingerprint(code, files=files, seeds_estimators=seeds_estimators, ignores_changes=version is not None)
     spec = {"kind": kind, "fingerprint": print_.digest, **more}
-    return Identity(spec, print_.pinned, print_.unpinned, parts, print_.facts)
+    parts = {**print_.parts, **print_.files}
+    return Identity(spec, print_.pinned, print_.unpinned, parts, print_.facts).versioned(version)
 
 
 def _has_fingerprint(spec: Any) -> bool:

@@ -12,14 +12,15 @@ import functools
 import inspect
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from evaluand.core.fingerprint.bytecode import Uses, code_token, uses_of
 from evaluand.core.fingerprint.files import is_text_or_path, name_token
 from evaluand.core.fingerprint.homes import MISSING, Home, Homes, Namespace, attribute_of, imported
-from evaluand.core.fingerprint.judge import Judge
+from evaluand.core.fingerprint.lookup import Lookup
 from evaluand.core.fingerprint.names import CodeNames, closure_of, full_name_of
+from evaluand.core.fingerprint.outside import why_outside
 from evaluand.core.fingerprint.parts import Content, Parts, Place
 from evaluand.core.fingerprint.secrets import EnvironmentSecrets
 from evaluand.core.fingerprint.source import Sources
@@ -72,22 +73,22 @@ class Code:
     Args:
         parts: the queue of parts, which have separate digests.
         homes: where code comes from.
-        judge: judges what is reached.
+        lookup: looks up what is reached.
         value: gives the token of any value reached.
-        reads_state: whether the present value of a global counts; otherwise what its statements say, too.
+        changed: names whose present values do not count, since the code itself changes them.
     """
 
     def __init__(
         self,
         parts: Parts,
         homes: Homes,
-        judge: Judge,
+        lookup: Lookup,
         value: Callable[[Any, Place], bytes],
         secrets: EnvironmentSecrets,
-        reads_state: bool,
+        changed: Collection[str],
     ) -> None:
-        self.parts, self.homes, self.judge, self.value, self.secrets = parts, homes, judge, value, secrets
-        self.reads_state = reads_state
+        self.parts, self.homes, self.lookup, self.value, self.secrets = parts, homes, lookup, value, secrets
+        self.changed = changed
         self.sources = Sources()
         self._constants: dict[tuple[int, str], bytes] = {}
 
@@ -106,11 +107,11 @@ class Code:
         if inner is None:
             return None
         if is_cached(value):
-            self.judge.value(value, place)
+            self.lookup.value(value, place)
         if kind is functools.cached_property:
-            self.judge.remembers = True
+            self.lookup.note_cache()
         if kind in (functools.partial, functools.partialmethod):
-            self.judge.partial(value.func, value.keywords)
+            self.lookup.partial(value.func, value.keywords)
         read = self._named_code if is_cached(value) else self.value
         return mix(kind.__qualname__, *(read(item, place) for item in inner))
 
@@ -157,11 +158,11 @@ class Code:
         node, uses = self.sources.definition(function), uses_of(code)
         if node is None:
             own = code_token(code)
-            self.judge.bytecode(function, uses, place)
+            self.lookup.bytecode(function, uses, place)
         else:
             node = without_our_decorators(node, namespace)
             names = CodeNames(node, namespace, self.homes, closure_of(function), {chain[0] for chain in uses.chains})
-            followed = self.judge.definition(function, node, names, place)
+            followed = self.lookup.definition(function, node, names, place)
             uses.imports = taken_from(names.imports, chains_of([node])) | followed
             uses.chains |= chains_of(signature_of(node))
             own = leaf("source", text_of(node).encode())
@@ -173,10 +174,12 @@ class Code:
         first = code.co_argcount - len(positional)
         named = dict(zip(code.co_varnames[first : code.co_argcount], positional, strict=False))
         named |= function.__kwdefaults__ or {}
-        for name in sorted(named):
+        for name in sorted(named.keys() - self.changed):
             at = place.named(f"{place.shown} (default of {name})")
             yield leaf("default", name.encode()) + self.value(named[name], at)
         for name, value in sorted(function.__dict__.items()):
+            if name in self.changed:
+                continue
             yield leaf("attribute", name.encode()) + self.value(value, place.named(f"{place.shown}.{name}"))
 
     def _closure(self, function: types.FunctionType, place: Place) -> Iterator[bytes]:
@@ -184,6 +187,8 @@ class Code:
             try:
                 value = cell.cell_contents
             except ValueError:  # not set yet
+                continue
+            if name in self.changed and not is_code(value):
                 continue
             at = place.named(f"{place.shown} (closure variable {name})")
             yield leaf("closure", name.encode()) + self.value(value, at)
@@ -235,11 +240,17 @@ class Code:
             text = self.secrets.hide(self.secrets.hide_named(name, value))
             return self._constant(namespace, name, lambda at: name_token(text, at.home.folder))
         if known := _public_name(value, name):
-            self.judge.meet(known)
+            self.lookup.meet(known)
             return leaf("object", known.encode())
-        if self.reads_state:
-            return self._constant(namespace, name, lambda at: self.value(value, at))
-        return self._constant(namespace, name, lambda at: self._start(name, namespace, at) + self.value(value, at))
+        if name in self.changed:
+            return self._constant(namespace, name, lambda at: self._start(name, namespace, at))
+        if self.is_unread(value):
+            return self._constant(namespace, name, lambda at: self._start(name, namespace, at) + self.value(value, at))
+        return self._constant(namespace, name, lambda at: self.value(value, at))
+
+    def is_unread(self, value: Any) -> bool:
+        """Whether an object is one of a library that may give something else each time: a client, a model."""
+        return why_outside(name) is not None if (name := full_name_of(type(value), self.homes)) else False
 
     def _named_code(self, value: Any, place: Place) -> bytes:
         """Code that is used by its name, so that it shows how it is used."""
@@ -257,7 +268,7 @@ class Code:
         return self._constants[key]
 
     def _start(self, name: str, namespace: Namespace, place: Place) -> bytes:
-        """A global that a function sets: the statement that sets it first."""
+        """A global that the code changes, or that cannot be read: the statements that set it first."""
         source = self.sources.of(place.home.file, namespace)
         return leaf("starts", source.statement(name).encode() if source else b"")
 
@@ -299,7 +310,7 @@ class Code:
         members, covered = self._members(kind, bool(nodes), place)
         rest = ast.Module([without_methods(node, covered) for node in nodes], [])
         names = CodeNames(rest, namespace, self.homes)
-        self.judge.class_body(rest, names, place)
+        self.lookup.class_body(rest, names, place)
         uses = Uses(chains_of([rest]))
         text = "\n".join(text_of(node) for node in rest.body)
         bases = [self.value(base, place) for base in (*kind.__bases__, type(kind))]
@@ -313,7 +324,7 @@ class Code:
         if issubclass(kind, enum.Enum):
             for name, member in kind.__members__.items():
                 at = place.named(f"{place.shown}.{name}")
-                self.judge.flow.note_value("value", member._value_, of_class=True)
+                self.lookup.attribute("value", member._value_)
                 tokens.append(leaf("member", name.encode()) + self.value(member._value_, at))
         for name, value in sorted(vars(kind).items()):
             if name in _ANNOTATIONS:
@@ -324,7 +335,9 @@ class Code:
                 continue
             if written:
                 covered.add(name)
-            self.judge.flow.note_value(name, value, of_class=True)
+            self.lookup.attribute(name, value)
+            if name in self.changed and not functions:
+                continue
             token = self.value(value, place.named(f"{place.shown}.{name}"))
             tokens.append(leaf("member", name.encode()) + token)
         return tokens, covered

@@ -166,6 +166,12 @@ def listing_state(path: str) -> str:
     return leaf("listing", _encoded("\0".join(name for name in names if name not in _LEFT_BEHIND))).hex()
 
 
+def state_of(name: str, folder: str) -> str:
+    """The present state of the file or listed folder with a portable name, for code in a folder."""
+    path = located(name, folder)
+    return listing_state(path) if name.endswith("/") else file_state(path, stamp_of(path))
+
+
 _LEFT_BEHIND = frozenset(("__pycache__/", ".evaluand/"))  # by running the code itself
 _states: dict[tuple[str, Stamp], str] = {}
 

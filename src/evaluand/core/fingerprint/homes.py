@@ -76,6 +76,10 @@ class Homes:
                 self._namespaces.setdefault(home.name, namespace)
         return home
 
+    def files(self) -> frozenset[str]:
+        """The files of the first-party code that was met; names of modules where there is no file."""
+        return frozenset(home.file or home.name for home in self._homes.values() if home.ours)
+
     def of_class(self, kind: type) -> Home:
         """The home of a class."""
         if not is_readable(kind):

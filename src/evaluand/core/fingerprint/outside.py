@@ -213,6 +213,7 @@ METHODS = {  # of values whose type is not known: name → why, unless a seed is
     "sample": UNSEEDED,
     "samples": UNSEEDED,
     "shuffle": UNSEEDED,
+    "resample": UNSEEDED,
     "generate_sample": CHANCE,
     "effect_spread": CHANCE,
     "__hash__": STATE,

@@ -19,7 +19,7 @@ import sys
 import threading
 import types
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent import futures
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,11 +29,12 @@ from evaluand.core.errors import DataError
 from evaluand.core.fingerprint.code import Code
 from evaluand.core.fingerprint.files import Files, is_text_or_path, name_token
 from evaluand.core.fingerprint.homes import Home, Homes, working_folder
-from evaluand.core.fingerprint.judge import Judge
+from evaluand.core.fingerprint.lookup import Lookup
+from evaluand.core.fingerprint.order import hash_seed
+from evaluand.core.fingerprint.outside import shared_generators_of
 from evaluand.core.fingerprint.parts import Parts, Place
 from evaluand.core.fingerprint.plain import plain_data
 from evaluand.core.fingerprint.secrets import EnvironmentSecrets
-from evaluand.core.fingerprint.sets import hash_seed
 from evaluand.core.fingerprint.tokens import leaf, mix, of_integer
 from evaluand.core.fingerprint.wrapping import (
     cached_properties,
@@ -90,13 +91,24 @@ class CodeFacts:
 
     Attributes:
         folder: where the code lies; the current directory where it has no file.
-        remembers: whether it may keep something between calls.
-        draws: the modules from whose shared generators the code of others that it uses may draw.
+        libraries: the packages and modules of others that it uses.
+        keeps: whether it may keep something that a later call finds.
+        is_versioned: whether a declared version stands for the services and programs that it uses.
+        modules: what it consists of, and libraries that keep what they read: it may find there what calls of other
+            code of these modules have read. None where it may share any.
     """
 
     folder: str = field(default_factory=working_folder)
-    remembers: bool = True
-    draws: frozenset[str] = frozenset(("numpy.random", "random"))
+    libraries: frozenset[str] = frozenset(("?",))  # one that is not known
+    keeps: bool = True
+    is_versioned: bool = False
+    modules: frozenset[str] | None = None
+
+    @property
+    def draws(self) -> frozenset[str]:
+        """The modules from whose shared generators the code of others may draw; a version stands for what is drawn."""
+        libraries = () if self.is_versioned else self.libraries
+        return frozenset[str]().union(*map(shared_generators_of, libraries))
 
     def __fingerprint__(self) -> Any:
         """Nothing: facts follow from code that is identified itself."""
@@ -108,8 +120,16 @@ class CodeFacts:
         observed = [part for part in parts if part is not None]
         if not observed:
             return None
-        draws = frozenset[str]().union(*(part.draws for part in observed))
-        return CodeFacts(observed[0].folder, any(part.remembers for part in observed), draws)
+        libraries = frozenset[str]().union(*(part.libraries for part in observed))
+        modules = [part.modules for part in observed if part.modules is not None]
+        shares_any = len(modules) < len(observed)
+        return CodeFacts(
+            observed[0].folder,
+            libraries,
+            any(part.keeps for part in observed),
+            all(part.is_versioned for part in observed),
+            None if shares_any else frozenset[str]().union(*modules),
+        )
 
 
 @dataclass(frozen=True)
@@ -134,26 +154,31 @@ class Fingerprint:
 
 
 class Walk:
-    """One traversal; without state, only code is read: what calls may change counts by its class and source."""
+    """One traversal.
 
-    def __init__(self, seeds_estimators: bool = False, reads_state: bool = True) -> None:
+    Args:
+        changed: names of variables and attributes whose present values do not count.
+    """
+
+    def __init__(self, seeds_estimators: bool = False, changed: Collection[str] = ()) -> None:
         cwd = working_folder()
         self.parts = Parts()
         self.homes = Homes(cwd)
         self.files = Files(cwd)
-        self.judge = Judge(self.homes, self.parts.unpinned, seeds_estimators)
+        self.lookup = Lookup(self.homes, self.parts.unpinned, seeds_estimators)
         self.secrets = EnvironmentSecrets()
-        self.reads_state = reads_state
-        self.code = Code(self.parts, self.homes, self.judge, self.value, self.secrets, reads_state)
+        self.changed = changed
+        self.code = Code(self.parts, self.homes, self.lookup, self.value, self.secrets, changed)
         self._open: set[int] = set()
         self._cyclic = False
 
     def run(self, obj: object, files: Sequence[str | os.PathLike[str]] = (), home: Home | None = None) -> Fingerprint:
         """The fingerprint of one object; its home is an argument where the object does not show it."""
         home = home or self.homes.of(obj)
+        self.lookup.root = obj
         root = self._root(obj, home)
         self.parts.read()
-        self.judge.settle(bool(files))
+        self.lookup.settle(bool(files))
         for file in files:
             self.files.declare(os.fspath(file), home)
         return self._result(root, home)
@@ -174,7 +199,7 @@ class Walk:
         parts, found = self.parts.digests(), self.files.found
         named = [leaf("label", label.encode()) + token for label, _, token in parts]
         files = [leaf("file", f"{name}\0{content}".encode()) for name, content in sorted(found.values())]
-        order = [leaf("hash seed", str(hash_seed()).encode())] if self.judge.ordered_by_hash else []
+        order = [leaf("hash seed", str(hash_seed()).encode())] if self.lookup.ordered_by_hash else []
         digest = mix("fingerprint", leaf("format", FORMAT), root, mix("parts", *named), mix("files", *files), *order)
         unpinned = tuple(self.parts.unpinned.values())
         return Fingerprint(
@@ -183,7 +208,12 @@ class Walk:
             unpinned,
             {shown: token.hex() for _, shown, token in parts},
             {shown: content for shown, (_, content) in sorted(found.items())},
-            CodeFacts(home.folder, self.judge.remembers, self.judge.draws),
+            CodeFacts(
+                home.folder,
+                self.lookup.libraries,
+                self.lookup.keeps,
+                modules=self.homes.files() | self.lookup.caching,
+            ),
         )
 
     # -- values
@@ -193,19 +223,19 @@ class Walk:
         kind = type(value)
         if is_text_or_path(value):
             return name_token(self.secrets.hide(value), place.home.folder)
-        if kind is int and self.reads_state:
+        if kind is int:
             return of_integer(value)
-        if kind in _SCALARS and self.reads_state:
+        if kind in _SCALARS:
             return leaf("data", identity.encode(value))
         if kind not in _CONTAINERS and (is_code(value) or is_function(value)):
-            self.judge.value(value, place)
+            self.lookup.value(value, place)
         known = self.parts.known(value)
         if known is not None:
             return known
-        if kind in _CONTAINERS and self.reads_state:
+        if kind in _CONTAINERS:
             return self._container(value, place)
         for file in declared_files(value):
-            self.judge.declared(value)
+            self.lookup.declared(value)
             self.files.declare(os.fspath(file), self.homes.of(value))
         return self.code.token(value, place) or self._object(value, place)
 
@@ -247,8 +277,6 @@ class Walk:
 
     def _object(self, value: Any, place: Place) -> bytes:
         kind = type(value)
-        if not self.reads_state:
-            return mix("state", self.value(kind, place)) if self.homes.of_class(kind).ours else leaf("state", b"")
         if issubclass(kind, enum.Enum):
             return mix("enum", self.value(kind, place), self.value(value._value_, place))
         if issubclass(kind, logging.Logger | logging.LoggerAdapter):
@@ -259,6 +287,9 @@ class Walk:
             return self._array(value, place)
         if issubclass(kind, random.Random) or hasattr(kind, "__next__") or module_of(kind).startswith("numpy.random"):
             return self.parts.opaque(value, place, CHANGING)
+        if self.code.is_unread(value):
+            self.lookup.value(kind, place)
+            return leaf("unread", f"{kind.__module__}.{kind.__qualname__}".encode())
         return self._later(value, place)
 
     def _array(self, value: Any, place: Place) -> bytes:
@@ -290,7 +321,7 @@ class Walk:
         kind = type(value)
         if issubclass(kind, set | frozenset):
             return mix("set of", self.value(kind, place), self._items(frozenset(value), place))
-        self.judge.instance(value, place)
+        self.lookup.instance(value, place)
         try:
             declared = getattr(kind, "__fingerprint__", None)
             state = declared(value) if declared else _reduce(value)
@@ -327,8 +358,8 @@ class Walk:
         cached = cached_properties(type(value)) | _UNSTATED
         for table in tables:
             for name, item in table.items():
-                self.judge.flow.note_value(name, item)
-        rows = [(name, table[name]) for table in tables for name in sorted(table.keys() - cached)]
+                self.lookup.attribute(name, item)
+        rows = [(name, table[name]) for table in tables for name in sorted(table.keys() - cached - {*self.changed})]
         rows = [
             (name, _cookies_of_user(value) if name == "_cookies" and _is_cookie_jar(value) else item)
             for name, item in rows

@@ -35,7 +35,7 @@ def wrapped(value: Any) -> tuple[Any, ...] | None:
         return value.__wrapped__, value.cache_parameters()
     if _is_function_kind(kind):
         declared = getattr(value, "declared", value.version)  # a scorer's `version` is that of its kind
-        return (value.function,) if declared is None else (name_of(value.function), declared)
+        return (value.function,) if declared is None else (value.function, declared)
     return None
 
 

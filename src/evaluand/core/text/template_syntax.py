@@ -11,7 +11,7 @@ from jinja2 import TemplateSyntaxError, nodes
 from jinja2.meta import find_undeclared_variables
 
 from evaluand.core.errors import nearest
-from evaluand.core.text.template_sandbox import FILTER_NAMES, SANDBOX
+from evaluand.core.text.template_sandbox import MOST_CHARACTERS, SANDBOX
 
 
 class Remark(NamedTuple):
@@ -40,6 +40,8 @@ class Syntax:
 
 def read_syntax(text: str) -> Syntax:
     """What a template consists of; of a text with faults these alone."""
+    if len(text) > MOST_CHARACTERS:
+        return Syntax({}, frozenset(), (), (Remark(1, f"is longer than {MOST_CHARACTERS:,} characters"),))
     try:
         tree = SANDBOX.parse(text)
     except TemplateSyntaxError as error:
@@ -89,10 +91,7 @@ def _braces(tree: nodes.Template) -> Iterator[Remark]:
 def _faults(tree: nodes.Template) -> Iterator[Remark]:
     for refused in tree.find_all(tuple(_REFUSED)):
         yield Remark(refused.lineno, f"{{% {_REFUSED[type(refused)]} %}} is not available")
-    for loop in tree.find_all(nodes.For):
-        if loop.recursive:
-            yield Remark(loop.lineno, "a recursive loop is not available")
-    known: Mapping[Any, Any] = {nodes.Filter: FILTER_NAMES, nodes.Test: SANDBOX.tests}
+    known: Mapping[Any, Mapping[str, Any]] = {nodes.Filter: SANDBOX.filters, nodes.Test: SANDBOX.tests}
     for node in tree.find_all((nodes.Filter, nodes.Test)):
         if node.name not in known[type(node)]:
             what = type(node).__name__.lower()
@@ -103,14 +102,10 @@ _BRACES: Final = re.compile(r"(?<!\{)\{\s*([A-Za-z_]\w*)\s*\}(?!\})", re.ASCII)
 _OPENING: Final = re.compile(r"\{[{%]")
 _CLOSING: Final = {"{{": "}}", "{%": "%}"}
 _REFUSED: Final[Mapping[Any, str]] = {
-    nodes.AssignBlock: "set … endset",
     nodes.Block: "block",
-    nodes.CallBlock: "call",
     nodes.Extends: "extends",
-    nodes.FilterBlock: "filter",
     nodes.FromImport: "from",
     nodes.Import: "import",
     nodes.Include: "include",
-    nodes.Macro: "macro",
 }
-"""Statements that read other templates, or in which text would grow without being counted."""
+"""Statements for templates in several files."""

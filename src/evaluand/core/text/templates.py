@@ -8,11 +8,12 @@
 A value that a row does not have, or that is null, is an error and never a hole in a prompt: `{{ note or "" }}` says
 that it may be null, `{{ note | default("") }}` and `{% if note is defined %}` that it may be missing. Text is written
 as it is, a list or an object as JSON. A line that holds nothing but a block leaves no blank line. Templates read no
-files and no other templates, and are bounded in what they do and write (`evaluand.core.text.template_sandbox`).
+files and no other templates, and cannot reach Python (`evaluand.core.text.template_sandbox`).
 """
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 from evaluand.core.errors import SpecError, alternatives
 
 if TYPE_CHECKING:
-    from evaluand.core.text.template_sandbox import Program
     from evaluand.core.text.template_syntax import Syntax
 
 
@@ -96,21 +96,23 @@ class Template:
         """The text with some values: data as JSON has it, dates and decimals.
 
         Raises:
-            TemplateError: a value is missing or null, or a limit of the sandbox is reached.
+            TemplateError: a value is missing or null, or the text would be too long.
         """
         sandbox = _import("sandbox")
         try:
-            return self._program.render(values)
-        except sandbox.RenderError as error:
-            raise TemplateError(self._at(error.line, str(error))) from None
+            return sandbox.render(self._compiled, values)  # type: ignore[no-any-return]
+        except Exception as error:
+            frames = traceback.walk_tb(error.__traceback__)
+            line = next((line for frame, line in frames if frame.f_code.co_filename == "<template>"), None)
+            raise TemplateError(self._at(line, str(error) or type(error).__name__)) from None
 
     @cached_property
     def _syntax(self) -> Syntax:
         return _import("syntax").read_syntax(self.text)  # type: ignore[no-any-return]
 
     @cached_property
-    def _program(self) -> Program:
-        return _import("sandbox").Program(self.text)  # type: ignore[no-any-return]
+    def _compiled(self) -> Any:
+        return _import("sandbox").SANDBOX.from_string(self.text)
 
     def _at(self, line: int | None, message: str) -> str:
         """A message with its place: file and line, or the line of a text that has several."""

@@ -3,7 +3,6 @@
 delimited.py     CSV and TSV
 json_rows.py     JSON lines and JSON arrays
 columnar.py      Parquet and Arrow
-expansion.py     what these may expand to, counted batch by batch
 workbook.py      workbooks of Excel and LibreOffice
 arff.py          ARFF of Weka and OpenML
 croissant.py     Croissant descriptions

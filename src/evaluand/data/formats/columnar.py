@@ -1,21 +1,34 @@
-"""Parquet and Arrow files (IPC files and streams, which Feather files are)."""
+"""Parquet and Arrow files (IPC files and streams, which Feather files are).
+
+Both hold values in ways that take next to nothing: a dictionary holds a long text once for all rows, a column of nulls
+has no bytes. Most files need this; a few bytes of a stranger can mean terabytes. So the values of a file may take
+`MAX_BYTES`, or `MAX_EXPANSION` times its size if that is more. Rows and sizes that a footer states count before any row
+is read, and values as they are decoded, a few thousand rows at a time.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from evaluand.core.errors import DataError
 from evaluand.data.columns import common_schema, plain_batches, plain_schema
 from evaluand.data.files import SourceFile
-from evaluand.data.formats.expansion import PART_BYTES, VALUE_BYTES, Expansion
 from evaluand.data.source import DataSource, FileFormat, Reading
 from evaluand.store.tables import BATCH_ROWS
+
+MAX_BYTES: Final = 512 << 20
+"""The values of a file may take so many bytes, whatever its own size."""
+MAX_EXPANSION: Final = 1000
+"""Beyond `MAX_BYTES`, the values of a file may take so many times its own size."""
+VALUE_BYTES: Final = 16
+"""What a value counts besides its bytes in Arrow: a reference to it. Lists and objects are values too."""
+_USUAL_EXPANSION: Final = 50
+"""Texts hardly ever take more bytes than so many times their size in a file."""
 
 
 class Parquet(FileFormat):
@@ -32,9 +45,9 @@ class Parquet(FileFormat):
             with pq.ParquetFile(file.path) as opened:
                 schemas.append(opened.schema_arrow)
                 n_rows.append(opened.metadata.num_rows)
-                expansion, values = Expansion.of(file), sum(map(_values_of_a_row, opened.schema_arrow.types)) or 1
-                expansion.check(float(VALUE_BYTES) * values * opened.metadata.num_rows)  # what the footer states
-                expansion.check(float(sum(_group_sizes(opened))))
+                values = sum(map(_values_of_a_row, opened.schema_arrow.types)) or 1
+                stated = float(VALUE_BYTES) * values * opened.metadata.num_rows
+                _check_size(file, max(stated, *map(float, _group_sizes(opened)), 0.0))
         return _columnar(files, schemas, _parquet_batches, n_rows)
 
 
@@ -68,10 +81,12 @@ def _columnar(
     schema = common_schema(plain)
 
     def batches(file: SourceFile) -> Iterator[pa.RecordBatch]:
-        expansion = Expansion.of(file)
+        size = 0.0
         try:
-            parts = (part for batch in read(file) for part in expansion.parts(batch))
-            yield from plain_batches(parts, schema, file.name)
+            for batch in plain_batches(_parts(file, read(file)), schema, file.name):
+                size += batch.nbytes + VALUE_BYTES * sum(map(_count_values, batch.columns))
+                _check_size(file, size)
+                yield batch
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{file.name}: {error}") from error
 
@@ -84,12 +99,39 @@ def _columnar(
     ]
 
 
-# Parquet
+def _check_size(file: SourceFile, size: float) -> None:
+    """Refuse a file whose values take so many bytes.
+
+    Raises:
+        DataError: they are more than the limit.
+    """
+    limit = max(MAX_BYTES, MAX_EXPANSION * file.path.stat().st_size)
+    if size > limit:
+        raise DataError(
+            f"{file.name}: would expand to {_words(size)} or more; the limit for a file of its size is {_words(limit)};"
+            " if you trust it, divide its rows into several files"
+        )
 
 
-def _group_sizes(opened: Any) -> list[int]:
-    """The bytes of each row group. Arrow ends the process for some damaged columns, so that these are not asked."""
-    return [opened.metadata.row_group(i).total_byte_size for i in range(opened.num_row_groups)]
+def _words(size: float) -> str:
+    units = ("bytes", "kB", "MB", "GB", "TB", "PB")
+    place = min(int(math.log10(max(size, 1)) // 3), len(units) - 1)
+    return f"{size / 1000**place:,.3g} {units[place]}"
+
+
+def _parts(file: SourceFile, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Sound batches in parts of few rows.
+
+    Raises:
+        ArrowInvalid: a batch is not sound: Arrow trusts lengths, offsets and places in dictionaries, and would read
+            outside of the memory.
+        DataError: there are too many rows.
+    """
+    for batch in batches:
+        _check_size(file, float(VALUE_BYTES) * batch.num_rows * sum(map(_values_of_a_row, batch.schema.types)))
+        batch.validate(full=True)
+        for start in range(0, batch.num_rows, BATCH_ROWS):
+            yield batch.slice(start, BATCH_ROWS)
 
 
 def _values_of_a_row(kind: pa.DataType) -> int:
@@ -101,31 +143,41 @@ def _values_of_a_row(kind: pa.DataType) -> int:
     return sum(_values_of_a_row(field.type) for field in kind.fields) if pa.types.is_struct(kind) else 1
 
 
+def _count_values(array: pa.Array) -> int:
+    """The values of a column in its plain type, with those in lists and objects."""
+    types, kind = pa.types, array.type
+    if types.is_list(kind) or types.is_fixed_size_list(kind):
+        return len(array) + _count_values(array.flatten())
+    if types.is_struct(kind):
+        return len(array) + sum(map(_count_values, array.flatten()))
+    if types.is_map(kind) and len(array):
+        start, end = int(array.offsets[0].as_py()), int(array.offsets[-1].as_py())
+        return len(array) + end - start + _count_values(array.items.slice(start, end - start))
+    return len(array)
+
+
+# Parquet
+
+
+def _group_sizes(opened: Any) -> list[int]:
+    """The bytes of each row group. Arrow ends the process for some damaged columns, so that these are not asked."""
+    return [opened.metadata.row_group(i).total_byte_size for i in range(opened.num_row_groups)]
+
+
 def _parquet_batches(file: SourceFile) -> Iterator[pa.RecordBatch]:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(file.path, pre_buffer=False) as opened:
-        stated, seen, schema = opened.metadata.num_rows, 0, opened.metadata.schema
-        columns = map(schema.column, range(len(schema)))
-        texts = [each.path for each in columns if each.physical_type == "BYTE_ARRAY" and each.path == each.name]
-        may_repeat = stated * sum(_group_sizes(opened)) > Expansion.of(file).limit
-        with pq.ParquetFile(file.path, pre_buffer=False, read_dictionary=texts) as places:
-            for group in range(opened.num_row_groups):
-                rows = _rows_at_once(places, group, texts) if may_repeat and texts else BATCH_ROWS
-                for batch in opened.iter_batches(rows, [group], use_threads=False):
-                    seen += batch.num_rows
-                    yield batch
+        stated, seen = opened.metadata.num_rows, 0
+        for group, size in enumerate(_group_sizes(opened)):
+            # A group that is compressed more than texts are may hold a long one for all of its rows.
+            usual = size <= _USUAL_EXPANSION * file.path.stat().st_size
+            rows = BATCH_ROWS if usual else min(max(MAX_BYTES // size, 1), BATCH_ROWS)
+            for batch in opened.iter_batches(rows, [group], use_threads=False):
+                seen += batch.num_rows
+                yield batch
     if seen != stated:
         raise pa.ArrowInvalid(f"the file is damaged: it states {stated:,} rows, but {seen:,} can be read")
-
-
-def _rows_at_once(places: Any, group: int, texts: Sequence[str]) -> int:
-    """The rows of a group to decode at once, each of which may have the longest text of each column's dictionary."""
-    for batch in places.iter_batches(1, [group], texts, use_threads=False):
-        texts_of_columns = (column.dictionary for column in batch.columns if pa.types.is_dictionary(column.type))
-        longest = sum(pc.max(pc.binary_length(texts)).as_py() or 0 for texts in texts_of_columns)
-        return int(min(max(PART_BYTES // max(longest, 1), 1), BATCH_ROWS))
-    return BATCH_ROWS
 
 
 # Arrow
@@ -134,15 +186,10 @@ def _rows_at_once(places: Any, group: int, texts: Sequence[str]) -> int:
 def _arrow_batches(file: SourceFile) -> Iterator[pa.RecordBatch]:
     with pa.memory_map(str(file.path)) as opened:
         reader = _open_ipc(opened)
-        if not hasattr(reader, "num_record_batches"):
+        if hasattr(reader, "num_record_batches"):
+            yield from map(reader.get_batch, range(reader.num_record_batches))
+        else:
             yield from reader
-            return
-        for i in range(reader.num_record_batches):
-            yield reader.get_batch(i)
-        if (written := _count_batches(opened)) > reader.num_record_batches:
-            raise pa.ArrowInvalid(
-                f"the file is damaged: its footer names {reader.num_record_batches:,} of {written:,} batches"
-            )
 
 
 def _open_ipc(file: pa.NativeFile) -> Any:
@@ -151,13 +198,3 @@ def _open_ipc(file: pa.NativeFile) -> Any:
     except pa.ArrowInvalid:
         file.seek(0)
         return pa.ipc.open_stream(file)
-
-
-def _count_batches(file: pa.NativeFile) -> int:
-    """The batches of a file with a footer, as far as they follow the head without a gap."""
-    file.seek(len(b"ARROW1\0\0"))
-    batches = 0
-    with suppress(EOFError, OSError, pa.ArrowInvalid):  # Polars leaves a gap; some writers put no end before the footer
-        while True:
-            batches += pa.ipc.read_message(file).type == "record batch"
-    return batches

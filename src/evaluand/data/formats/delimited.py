@@ -22,8 +22,8 @@ from evaluand.core.errors import plural, warn
 from evaluand.core.files.csv import check_names, check_quotes, header_cells, mapped, records_in
 from evaluand.data.columns import compare_names, rename_columns
 from evaluand.data.files import SourceFile
-from evaluand.data.source import DataNote, DataSource, Faults, FileFormat, Reading
-from evaluand.data.text import check_utf8
+from evaluand.data.source import MAX_FAULTS, DataNote, DataSource, Faults, FileFormat, Reading
+from evaluand.data.text import check_utf8, long_row
 from evaluand.data.typed_columns import TextForm
 from evaluand.store.tables import BATCH_ROWS
 
@@ -89,7 +89,7 @@ class _Table:
         Raises:
             DataError: the header cannot be read, or a quoted cell is not closed.
         """
-        check_utf8(file)
+        check_utf8(file, _MOST_BYTES)
         text = mapped(file.path)
         delimiter = reading.delimiter or default
         if reading.delimiter is None and not reading.texts_only:
@@ -137,26 +137,36 @@ class _Table:
 
         def skip(row: Any) -> str:  # an error raised here is only printed
             broken.append(row)
-            return "skip"
+            return "skip" if len(broken) <= MAX_FAULTS else "error"
 
-        with pa.OSFile(str(self.file.path)) as stream:
-            stream.seek(self.body)
-            with arrow_csv.open_csv(
-                stream,
-                read_options=arrow_csv.ReadOptions(use_threads=False, block_size=1 << 20, column_names=self.header),
-                parse_options=arrow_csv.ParseOptions(
-                    delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=skip
-                ),
-                convert_options=arrow_csv.ConvertOptions(
-                    column_types=dict.fromkeys(self.header, pa.string()),
-                    strings_can_be_null=True,
-                    quoted_strings_can_be_null=False,
-                    null_values=[""],
-                ),
-            ) as reader:
-                for batch in reader:
-                    for start in range(0, batch.num_rows, BATCH_ROWS):
-                        yield batch.slice(start, BATCH_ROWS)
+        try:
+            with pa.OSFile(str(self.file.path)) as stream:
+                stream.seek(self.body)
+                with arrow_csv.open_csv(
+                    stream,
+                    read_options=arrow_csv.ReadOptions(
+                        use_threads=False, block_size=_MOST_BYTES, column_names=self.header
+                    ),
+                    parse_options=arrow_csv.ParseOptions(
+                        delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=skip
+                    ),
+                    convert_options=arrow_csv.ConvertOptions(
+                        column_types=dict.fromkeys(self.header, pa.string()),
+                        strings_can_be_null=True,
+                        quoted_strings_can_be_null=False,
+                        null_values=[""],
+                    ),
+                ) as reader:
+                    for batch in reader:
+                        for start in range(0, batch.num_rows, BATCH_ROWS):
+                            yield batch.slice(start, BATCH_ROWS)
+        except pa.ArrowInvalid:
+            if len(broken) <= MAX_FAULTS:
+                records = records_in(mapped(self.file.path), self.delimiter)
+                for line in (line for line, start, end in records if end - start > _MOST_BYTES):
+                    raise long_row(f"{self.file.name}:{line}", _MOST_BYTES) from None
+                raise
+            faults.add(self.file.name, f"over {MAX_FAULTS:,} rows have another number of values than the header")
         for row in broken:
             where = self.where(row.number - 1)
             if not self.texts_only:
@@ -177,6 +187,8 @@ def _cell_place(where: str, text: str, delimiter: str, number: int) -> str:
     before = text[:place].replace("\r\n", "\n").replace("\r", "\n")
     return f"{name}:{int(line) + before.count(chr(10))}:{len(before) - before.rfind(chr(10))}"
 
+
+_MOST_BYTES: Final = 8 << 20  # of a row; Arrow reads so many at once
 
 # The delimiter
 

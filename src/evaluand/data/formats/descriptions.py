@@ -69,7 +69,7 @@ class Description(FileFormat):
         value = read_json(file)
         if len(files) > 1 or not isinstance(value, dict) or file.origin is None:
             raise DataError(f"{file.name}: give one file with a {self.noun}")
-        return [self.open_part(value, file.name, file.origin.parent, reading.part)]
+        return [self.open_part(value, file.name, Path(file.name).parent, reading.part)]
 
     def open_part(self, value: Mapping[str, Any], name: str, folder: Path, part: str | None) -> DataSource:
         """The rows of a part of a description with this name, whose files are below a folder."""

@@ -19,7 +19,7 @@ from evaluand.data.files import SourceFile
 from evaluand.data.records import Broken, read_objects
 from evaluand.data.schema.limits import is_json_text
 from evaluand.data.source import DataSource, FileFormat, Reading
-from evaluand.data.text import check_utf8
+from evaluand.data.text import check_utf8, long_row
 
 
 class JsonLines(FileFormat):
@@ -112,12 +112,15 @@ def _read_lines(file: SourceFile) -> Iterator[tuple[int, Any]]:
         while lines := stream.readlines(_CHUNK):
             if number == 0:
                 lines[0] = lines[0].removeprefix(codecs.BOM_UTF8)
+            if len(lines[-1]) > _MOST_BYTES:  # any other would have ended the chunk
+                raise long_row(f"{file.name}:{number + len(lines)}", _MOST_BYTES)
             values = _parse_lines(lines)
             yield from _parse_each(file, lines, number) if values is None else enumerate(values, number)
             number += len(lines)
 
 
 _CHUNK: Final = 1 << 20  # bytes
+_MOST_BYTES: Final = 64 << 20  # of a line
 
 
 def _parse_lines(lines: Sequence[bytes]) -> list[Any] | None:

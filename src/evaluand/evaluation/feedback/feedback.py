@@ -33,7 +33,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 
 from evaluand.core import identity
 from evaluand.core.errors import NotStored, SpecError, nearest, warn
-from evaluand.core.fingerprint import CodeFacts, Identity, code_identity
+from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.selector import Selector
 from evaluand.evaluation.feedback.arguments import PLAIN, Arguments
 from evaluand.evaluation.feedback.calls import Calls, call_reader, to_number
@@ -383,7 +383,7 @@ class Feedback(Scorer):
         self.check()
         parts = {"implementation": self._identify_implementation()}
         if self.aggregator is not mean:
-            parts["aggregate"] = code_identity("function", self.aggregator, "aggregate")
+            parts["aggregate"] = code_identity("function", self.aggregator)
         spec = {
             "kind": self.kind,
             "selectors": {name: str(selector) for name, selector in self.bound.items()},
@@ -392,23 +392,15 @@ class Feedback(Scorer):
             "if_missing": self.if_missing,
             "if_exists": None if self.if_exists is None else str(self.if_exists),
             "on_error": self.on_error,
-            **{part: identity.spec for part, identity in parts.items()},
         }
-        return Identity(
-            spec,
-            all(identity.pinned for identity in parts.values()),
-            tuple(why for identity in parts.values() for why in identity.unpinned),
-            {name: digest for identity in parts.values() for name, digest in identity.parts.items()},
-            CodeFacts.combine(identity.observed for identity in parts.values()),
-            parts["implementation"].read_code,
-        )
+        return Identity(spec).joined(parts)
 
     def _identify_implementation(self) -> Identity:
         """The identity of the implementation; a provider identifies its own methods."""
         provider = getattr(self.implementation, "__self__", None)
-        if isinstance(provider, Provider) and self.declared is None:
-            return provider.identify(self.implementation.__name__)
-        return code_identity("function", self.implementation, self.name, version=self.declared)
+        if isinstance(provider, Provider):
+            return provider.identify(self.implementation.__name__).versioned(self.declared)
+        return code_identity("function", self.implementation, version=self.declared)
 
     @classmethod
     def call_reader(cls, spec: Mapping[str, Any]) -> CallReader | None:

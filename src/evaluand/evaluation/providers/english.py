@@ -1,18 +1,16 @@
 """Whether a text is positive (`Sentiment`) or would offend (`Toxicity`), by libraries that know English only."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
-from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
-from evaluand.core.errors import SpecError
+from evaluand.core.errors import SpecError, describe_error
 from evaluand.core.text.language import language_of, require_language
 from evaluand.core.text.sentences import Sentence, sentences
 from evaluand.evaluation.local_provider import LocalProvider, longest
 from evaluand.evaluation.provider import Judgement, from_0_to_1, lower_is_better, quoted, text_of
-from evaluand.evaluation.providers.offence_model import OffenceModel
 
 _LIKELY = 0.5
 _ENGLISH = ("en", "pcm")  # short English texts may be detected as Nigerian Pidgin, which shares its words
@@ -97,7 +95,7 @@ class Toxicity(_English):
     """Judges how probable it is that English texts offend.
 
     The model is that of alt-profanity-check, a linear model over words that was trained on some 200,000 comments in
-    English. Its files are pickles, of which only the numbers are read; nothing is unpickled or imported.
+    English. Its files are pickles of scikit-learn, which unpickles them from the installed package.
 
     Example:
         >>> Toxicity().toxicity("You are a stupid idiot.").value > 0.9
@@ -119,7 +117,8 @@ class Toxicity(_English):
         if why is not None:
             return Judgement.undefined(why)
         found = sentences(text)
-        value, worst = max(((_model().probability(one.text), one) for one in found), key=lambda pair: pair[0])
+        probabilities = map(float, _probabilities()([sentence.text for sentence in found]))
+        value, worst = max(zip(probabilities, found, strict=True), key=lambda pair: pair[0])
         reason = f"{'worst' if len(found) > 1 else 'judged'} is {quoted(worst.text)} ({value:.2f})"
         return Judgement(value, {"reason": reason, **cited(worst)})
 
@@ -148,7 +147,18 @@ def _analyser() -> Any:
 
 
 @cache
-def _model() -> OffenceModel:
+def _probabilities() -> Callable[[list[str]], Iterable[Any]]:
+    """The function that says how probable it is that each of some texts offends.
+
+    Raises:
+        SpecError: the installed scikit-learn cannot read the model.
+    """
     Toxicity.require()
-    package = cast(ModuleSpec, find_spec(Toxicity._library))  # importing it would unpickle its files
-    return OffenceModel.read(Path(cast(str, package.origin)).parent)
+    try:
+        from profanity_check import predict_prob  # on use: an extra
+    except Exception as error:  # of scikit-learn, which may not read what another version has written
+        raise SpecError(
+            f"provider 'toxicity' cannot load its model: {describe_error(error)}; install versions that fit:"
+            " pip install --upgrade alt-profanity-check scikit-learn"
+        ) from None
+    return predict_prob  # type: ignore[no-any-return]

@@ -64,7 +64,7 @@ class GroundTruth(LocalProvider):
     def identify(self, method: str) -> Identity:
         if not callable(self.ground_truth):
             return super().identify(method)
-        return code_identity("provider", self, f"{self.kind}.{method}", method=method)
+        return code_identity("provider", self, method=method)
 
     @from_0_to_1
     def agreement_measure(self, prompt: str, response: str) -> Judgement:

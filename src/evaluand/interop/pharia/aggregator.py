@@ -144,9 +144,7 @@ class Aggregator(Generic[Evaluation, AggregatedEvaluation]):
             labels=labels or set(),
             metadata=metadata or {},
             failure_policy=policy,
-            provenance=origin(
-                code_identity("metric", self._aggregation_logic, type(self._aggregation_logic).__qualname__), {}
-            ),
+            provenance=origin(code_identity("metric", self._aggregation_logic), {}),
         )
         self._aggregation_repository.store_aggregation_overview(overview)
         return overview

@@ -204,7 +204,7 @@ class EvaluatorBase(Generic[Input, Output, ExpectedOutput, Evaluation]):
         metadata: SerializableDict | None,
         configuration: dict[str, Any],
     ) -> dict[str, Any]:
-        identity = code_identity("scorer", self._evaluation_logic, type(self._evaluation_logic).__qualname__)
+        identity = code_identity("scorer", self._evaluation_logic)
         return {
             "run_overviews": frozenset(runs),
             "run_order": tuple(run.id for run in runs),

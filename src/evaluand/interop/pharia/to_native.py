@@ -329,7 +329,7 @@ class _LogicScorer(Scorer):
         return Score.of(to_jsonable_python(self._logic.do_evaluate(typed, answer)))
 
     def identify(self) -> Identity:
-        return code_identity("scorer", self._logic, type(self._logic).__qualname__)
+        return code_identity("scorer", self._logic)
 
 
 class _LogicJudge(ComparisonScorer):
@@ -349,7 +349,7 @@ class _LogicJudge(ComparisonScorer):
         return Preference(outcome.payoff[0], label=outcome.value)
 
     def identify(self) -> Identity:
-        return code_identity("scorer", self._logic, type(self._logic).__qualname__)
+        return code_identity("scorer", self._logic)
 
 
 class _StoredOutputs(Task[Any, Any]):

@@ -55,7 +55,7 @@ def _describe_best(facts: Facts) -> Answer:
 
 def warnings(facts: Facts) -> list[str]:
     """What must be known before any value: that a run was stopped early, that replies could not be read."""
-    return [*facts["early_stops"], *(unread["sentence"] for unread in facts["unread"])]
+    return [*facts["caveats"], *(unread["sentence"] for unread in facts["unread"])]
 
 
 def _feedback_means(facts: Facts) -> Iterator[str]:

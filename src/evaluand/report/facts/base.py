@@ -159,3 +159,8 @@ class Names:
         names = sorted(self._names.get((kind, id), own))
         related = [each for each in names if (experiment_of(each) or each) == self._experiment]
         return [self._asked] if self._asked in names else related or names
+
+    def is_of_another(self, use: tuple[str, str], made_from: tuple[str, str]) -> bool:
+        """Whether all names of something are further names of what it was made from: those of other experiments."""
+        names, own = self._names.get(made_from, ()), self._names.get(use, ())
+        return self._asked in names and bool(own) and {*own} <= {*names} - {self._asked}

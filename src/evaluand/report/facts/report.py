@@ -25,7 +25,7 @@ from evaluand.report.metric_labels import add_labels, distinct_values
 from evaluand.report.usage import command_usage
 from evaluand.run.excerpts import to_json
 from evaluand.run.kind import RUNS
-from evaluand.store.store import early_stops
+from evaluand.store.store import caveats
 
 if TYPE_CHECKING:
     from evaluand.aggregation.aggregator import Aggregation
@@ -70,7 +70,7 @@ def report_facts(
     made = [(EVALUATIONS, part.evaluation.id) if part.evaluation else (RUNS, part.run.id) for part in parts]
     return {
         "title": title,
-        "early_stops": early_stops(parts[0].run.store, made) if parts else [],
+        "caveats": caveats(parts[0].run.store, made) if parts else [],
         "unread": [fact for part in parts for fact in unread_facts(part.run, part.evaluation, part.task)],
         "created": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         "evaluand": __version__,
@@ -226,8 +226,10 @@ def results_facts(
     judges = judge_facts(evaluations)
     tables = ("metrics", "disparities", "worst_groups", "curves")
     summary = {name: [] for name in tables} if aggregation is None else summary_facts(aggregation)
+    artifacts = [each.evaluation or each.run for each in tasks]
     return {
         "tasks": steps,
+        "caveats": caveats(artifacts[0].store, [(made.kind, made.id) for made in artifacts]) if artifacts else [],
         "unread": [fact for each in tasks for fact in unread_facts(each.run, each.evaluation, each.task)],
         "usage": command_usage(made).to_dict(),
         "matches": list(matches),

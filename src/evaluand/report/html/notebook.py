@@ -18,7 +18,7 @@ from evaluand.report.html.report import summary_section
 from evaluand.report.metric_labels import distinct_values, metric_labels
 from evaluand.report.text import SHORT_ID, group_name
 from evaluand.run.runner import Run
-from evaluand.store.store import early_stops
+from evaluand.store.store import caveats
 
 _NUMBERS: Final = ("value", "low", "high", "worst", "best", "n", "n_scored", "n_failed", "n_abstained")
 
@@ -49,14 +49,14 @@ def _summarize(part: Part, values: Sequence[Facts]) -> str:
 
 def aggregation_html(aggregation: Aggregation) -> str:
     """Every value with its interval and counts."""
-    notes = [repr(aggregation), *early_stops(aggregation.store, [(aggregation.kind, aggregation.id)])]
+    notes = [repr(aggregation), *caveats(aggregation.store, [(aggregation.kind, aggregation.id)])]
     return html_notes(notes) + values_html(metrics_facts(aggregation))
 
 
 def comparison_html(comparison: Comparison) -> str:
     """Every difference with its interval, p value and verdict."""
     rows = [row | {"flips": []} for row in comparison_facts(comparison, comparison.labels)]  # they link to a report
-    return html_notes([repr(comparison), *comparison.early_stops]) + comparisons_section({"comparisons": rows})
+    return html_notes([repr(comparison), *comparison.caveats]) + comparisons_section({"comparisons": rows})
 
 
 def values_html(rows: Sequence[Mapping[str, Any]], notes: Iterable[str] = ()) -> str:

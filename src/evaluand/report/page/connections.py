@@ -16,6 +16,8 @@ from evaluand.report.page.access import HEADERS
 
 MOST: Final = 512
 """Connections at once: below the 1,024 files that a process may usually have open."""
+MOST_OF_ONE: Final = 256
+"""Connections of one address at once, those of streams of events included: half of all are left for others."""
 
 _SENT_WITHIN: Final = 10.0  # seconds for a whole request, from its first byte or from the connection on
 _READ_WITHIN: Final = 30.0  # seconds in which a client must read something of an answer
@@ -40,7 +42,8 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        if len(self.connections) > MOST:
+        addresses = [each.client and each.client[0] for each in list[Any](self.connections)]
+        if len(addresses) > MOST or addresses.count(self.client and self.client[0]) > MOST_OF_ONE:
             self._end("503 Service Unavailable", "too many connections; try again in a moment")
         else:
             self._watch_request()

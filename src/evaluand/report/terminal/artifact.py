@@ -144,13 +144,15 @@ def _describe_artifact(facts: Facts) -> Iterator[tuple[str, str | Text]]:
                 f"{singular(other['kind'])} {other['id'][:SHORT_ID]}  {safe(shown_name(other['name'] or ''), CELL)}",
             )
     yield "created", format_creation(manifest)
+    if origin.get("covered"):
+        yield "version covers", "; ".join(safe(what, 2 * CELL) for what in origin["covered"])
     if origin.get("unpinned"):
         yield "unpinned", "; ".join(safe(why, 2 * CELL) for why in origin["unpinned"])
     if defaulted := defaulted_text(origin):
         yield "defaulted", safe(defaulted, 4 * CELL)
     first = manifest.get("name")
     yield from _describe_origin(origin, "" if first in (None, *facts["names"]) else f", first as {safe(first, CELL)}")
-    for sentence in facts.get("early_stops", ()) if view.notes_stops else ():
+    for sentence in facts.get("caveats", ()) if view.notes_stops else ():
         yield "note", Text(safe(sentence), "yellow")
     if "digest" in manifest:
         yield "digest", safe(manifest["digest"], CELL)

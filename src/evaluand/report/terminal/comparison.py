@@ -46,7 +46,7 @@ def comparison_parts(facts: Facts) -> Iterator[RenderableType]:
     pairs = [pair | {"sides": names} for pair, names in zip(add_labels(facts["pairs"]), named, strict=True)]
     facts = {**facts, "sides": sides, "pairs": pairs, "ranking": add_labels(facts["ranking"])}
     yield _legend(facts)
-    yield from (Text(safe(sentence), "yellow") for sentence in facts["early_stops"])
+    yield from (Text(safe(sentence), "yellow") for sentence in facts["caveats"])
     yield from map(_prompt_change, facts["prompts"])
     if used := list(_list_usage(facts)):
         yield _usage_table(used)

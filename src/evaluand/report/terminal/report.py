@@ -58,6 +58,7 @@ def results_table(facts: Facts, *, quiet: bool = False) -> RenderableType:
         parts.append(_steps_table(facts["tasks"], facts["matches"]))
     if facts["metrics"]:  # none where responses are compared and not graded
         parts.append(metrics_table(facts["metrics"]))
+    parts += [Text(safe(sentence), "yellow") for sentence in facts["caveats"]]
     if facts.get("unread"):
         parts.append(unread_lines(facts["unread"]))
     if judges := _all_judges(facts):

@@ -30,7 +30,7 @@ class AskingTask(Task[Input, Output]):
 
     def identify(self) -> Identity:
         if not type(self).__module__.startswith("evaluand.run.tasks."):  # a subclass may behave differently
-            return code_identity("task", self, self.name)
+            return code_identity("task", self)
         return self.model.identity(self.kind, **self._answer_spec)
 
     @property

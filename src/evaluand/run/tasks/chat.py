@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from evaluand.core.errors import EvaluandError, ParameterError, SpecError, TaskError, kind_of
-from evaluand.core.fingerprint import CodeFacts, Identity, fingerprint
+from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.data.schema.data import Schema
 from evaluand.data.schema.values import ValueSchema
 from evaluand.models.chat_model import ChatModel
@@ -109,17 +109,10 @@ class ChatTask(PromptedTask):
 
     def identify(self) -> Identity:
         own = super().identify()
-        if not self._tools or self.version is not None or "chat" not in own.spec:
+        if not self._tools or "chat" not in own.spec:
             return own
-        code = {tool.name: fingerprint(tool.function) for tool in self._tools}
-        parts = {name: part for each in code.values() for name, part in {**each.parts, **each.files}.items()}
-        return Identity(
-            {**own.spec, "code": {name: {"fingerprint": each.digest} for name, each in code.items()}},
-            own.pinned and all(each.pinned for each in code.values()),
-            (*own.unpinned, *(why for each in code.values() for why in each.unpinned)),
-            {**own.parts, **parts},
-            CodeFacts.combine(each.facts for each in code.values()),
-        )
+        tools = {f"tool {t.name}": code_identity("tool", t.function, version=self.version) for t in self._tools}
+        return own.joined(tools)
 
     @property
     def _answer_spec(self) -> dict[str, Any]:

@@ -75,7 +75,7 @@ class Chunk(Task[str, list[str]]):
 
     def identify(self) -> Identity:
         if type(self) is not Chunk or callable(self.unit):
-            return code_identity("task", self, self.name)
+            return code_identity("task", self)
         spec = {"behaviour": self.behaviour, "max_length": self.max_length, "unit": self.unit}
         return Identity({"kind": self.kind, **spec}, parts={name: str(value) for name, value in spec.items()})
 

@@ -59,7 +59,7 @@ class DetectLanguage(Task[str, str | None]):
 
     def identify(self) -> Identity:
         if type(self) is not DetectLanguage:
-            return code_identity("task", self, self.name)
+            return code_identity("task", self)
         languages = None if self.languages is None else sorted(self.languages)
         spec = {"behaviour": self.behaviour, "languages": languages, "threshold": self.threshold}
         return Identity({"kind": self.kind, **spec}, parts={name: str(value) for name, value in spec.items()})

@@ -145,9 +145,7 @@ class EstimatorTask(Task[Any, Any]):
             "frame": self.frame,
         }
         seeds = self.split is not None
-        return code_identity(
-            self.kind, code, self.name, version=self.version, files=self.files, seeds_estimators=seeds, **how
-        )
+        return code_identity(self.kind, code, version=self.version, files=self.files, seeds_estimators=seeds, **how)
 
     def prepare(self, dataset: Dataset) -> None:
         """Divides the dataset.

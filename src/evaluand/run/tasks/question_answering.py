@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError, ParameterError, SpecError
-from evaluand.core.fingerprint import Identity, fingerprint
+from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.text.retrieval import EmbeddingIndex, Passage, Retriever, WordIndex, require_embeddings
 from evaluand.data.sources import open_file
 from evaluand.models.chat_model import ChatModel
@@ -175,10 +175,7 @@ class RetrieverQuestionAnswering(AskingTask[str, CitedAnswer]):
         own = super().identify()
         if self.retriever is None or "chat" not in own.spec:
             return own
-        code = fingerprint(self.retriever)
-        spec = {**own.spec, "retriever": code.digest}
-        parts = {**own.parts, **code.parts, **code.files}
-        return Identity(spec, own.pinned and code.pinned, own.unpinned + code.unpinned, parts, code.facts)
+        return own.joined({"retriever": code_identity("retriever", self.retriever)})
 
     @property
     def _answer_spec(self) -> dict[str, Any]:

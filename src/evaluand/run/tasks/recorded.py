@@ -160,7 +160,7 @@ class RecordedTask(Task[Any, Any]):
         if self._in_memory:
             return Identity({"kind": "given", "outputs": self._outputs.digest})
         if type(self) is not RecordedTask:
-            return code_identity("task", self, self.name, files=[self.path])
+            return code_identity("task", self, files=[self.path])
         spec: dict[str, Any] = {
             "kind": self.kind,
             "version": self.behaviour if self._reading is None else BEHAVIOUR,

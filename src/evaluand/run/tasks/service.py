@@ -14,7 +14,7 @@ import uuid
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -30,7 +30,7 @@ from evaluand.core.errors import (
     pluralize,
     with_article,
 )
-from evaluand.core.fingerprint import Identity, fingerprint
+from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.key_columns import RESPONSE_INDEX
 from evaluand.core.redaction import has_token
 from evaluand.core.secret_hosts import is_of_file, mark_origin
@@ -91,9 +91,7 @@ class _Service(Task[Any, Any]):
             spec["output_schema"] = self._schema.spec
         parts = {name: identity.digest(spec[name]).hex() for name in (*_PIPELINES, "output_schema") if name in spec}
         parts |= {"address": self._address, "model": str(self.model), "version": str(self.version)}
-        if self.version is not None:
-            return Identity(spec | {"version": self.version}, parts=parts)
-        return self._unversioned(spec, parts)
+        return self._answering(Identity(spec, parts=parts))
 
     def do_run(self, input: Any, task_span: TaskSpan) -> Any:
         return self.call(Request(input, task_span, 0, "0", 0, identity.digest(input), 0))
@@ -104,8 +102,8 @@ class _Service(Task[Any, Any]):
         """The service's address in messages."""
 
     @abstractmethod
-    def _unversioned(self, spec: dict[str, Any], parts: Mapping[str, str]) -> Identity:
-        """The identity where no version is declared."""
+    def _answering(self, own: Identity) -> Identity:
+        """The identity with what answers."""
 
     @property
     def _handling(self) -> Mapping[str, Any]:
@@ -370,9 +368,11 @@ class ServiceTask(_Service):
         chosen = {name: getattr(self, name) for name, value in usual.items() if getattr(self, name) != value}
         return {name: value for name, value in chosen.items() if value != "abort"}
 
-    def _unversioned(self, spec: dict[str, Any], parts: Mapping[str, str]) -> Identity:
+    def _answering(self, own: Identity) -> Identity:
+        if self.version is not None:
+            return own.versioned(self.version)
         why = f"{self.name}: what answers at {self._address} cannot be seen from here; declare `model` and `version`"
-        return Identity(spec, False, (f"{why} to pin it",), parts)
+        return replace(own, pinned=False, unpinned=(f"{why} to pin it",))
 
     def _faults(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
         yield from super()._faults()
@@ -448,11 +448,8 @@ class LocalServiceTask(_Service):
     def _address(self) -> str:
         return str(getattr(self.function, "__name__", type(self.function).__name__))
 
-    def _unversioned(self, spec: dict[str, Any], parts: Mapping[str, str]) -> Identity:
-        code = fingerprint(self.function)
-        return Identity(
-            spec | {"fingerprint": code.digest}, code.pinned, code.unpinned, {**parts, **code.parts, **code.files}
-        )
+    def _answering(self, own: Identity) -> Identity:
+        return own.joined({"code": code_identity("function", self.function, version=self.version)})
 
 
 def _names_index(part: Any) -> bool:

@@ -92,7 +92,7 @@ def read_comparison(source: Source, a: str, b: str) -> Facts:
 
 def _list_caveats(source: Source, tasks: list[Facts], comparison: Comparison) -> Iterator[str]:
     """What a reader must know of the differences: early stops, other scorers, unmeasured judges, rows left out."""
-    yield from comparison.early_stops
+    yield from comparison.caveats
     evaluations, names = _read_evaluations(source, tasks), _name_sides(tasks)
     scorers = [pair["scorer"] for pair in comparison.pairs]
     yield from describe_other_scorers(evaluations, names, scorers)

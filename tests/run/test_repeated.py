@@ -1,0 +1,152 @@
+"""Answers of code without a version are reused once two came out the same again in the first other process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.unread import Unread
+
+from evaluand import Dataset, DirectoryStore, Run, Runner, report_usage
+from evaluand.engine import repeated
+
+DATA = Dataset.from_rows([{"input": f"q{i}"} for i in range(20)])
+CALLS = Unread(list[str]())
+WORDS = Unread("!")
+
+
+@pytest.fixture(autouse=True)
+def no_calls() -> Iterator[None]:
+    CALLS.value.clear()
+    yield
+    WORDS.value = "!"
+
+
+def steady(text: str) -> str:
+    CALLS.value.append(text)
+    return text.upper()
+
+
+def secretly_changing(text: str) -> str:
+    CALLS.value.append(text)
+    return text + WORDS.value
+
+
+def writing(text: str) -> str:
+    Path("out").write_text(text)
+    return steady(text)
+
+
+def paid(text: str) -> str:
+    report_usage(input_tokens=1, output_tokens=1, cost=0.1, currency="USD", model="m")
+    return steady(text)
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The objects of this test are not read, and leave their code pinned."""
+    monkeypatch.setattr(Unread, "__fingerprint__", lambda self: (), raising=False)
+
+
+def run_in_another_process(store: DirectoryStore, code: Any, data: Dataset = DATA, **options: Any) -> tuple[int, Run]:
+    """The number of calls, and the run."""
+    repeated._made_here.clear()
+    CALLS.value.clear()
+    run = Runner(store).run(code, data, name="x", **options)
+    return len(CALLS.value), run
+
+
+def why(run: Run) -> str:
+    assert run.receipt is not None
+    return run.receipt.why
+
+
+pytestmark = pytest.mark.usefixtures("seen")
+
+
+def test_the_first_other_process_repeats_two_answers_and_later_ones_none(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    assert run_in_another_process(store, steady)[0] == 20
+    called, run = run_in_another_process(store, steady)
+    assert (called, why(run).endswith("; 2 answers repeated as a check, the same again")) == (2, True)
+    assert [run_in_another_process(store, steady)[0] for _ in range(2)] == [0, 0]
+
+
+def test_a_process_does_not_check_what_it_made(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    for expected in (20, 20):
+        Runner(store).run(steady, DATA)
+        assert len(CALLS.value) == expected
+
+
+def test_other_packages_are_checked_again_by_other_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = DirectoryStore(tmp_path)
+    _, run = run_in_another_process(store, steady)
+    rows = []
+    for version in ("3.11.0", "3.12.1", "3.13.2"):
+        monkeypatch.setattr("platform.python_version", lambda version=version: version)
+        assert run_in_another_process(store, steady)[0] == 2
+        rows.append(frozenset(CALLS.value))
+    assert len({*rows}) == 3
+    assert len(store.checks("runs", run.id)) == 3
+
+
+def test_one_difference_and_nothing_of_that_code_is_reused(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    run_in_another_process(store, secretly_changing)
+    WORDS.value = "?"
+    called, run = run_in_another_process(store, secretly_changing)
+    assert (called, {row.responses[0][-1] for row in run if row.responses}) == (2 + 20, {"?"})
+    assert why(run) == "unpinned, so never reused: 2 answers repeated as a check came out differently"
+    WORDS.value = "!"
+    more = Dataset.from_rows([{"input": f"q{i}"} for i in range(30)])
+    assert run_in_another_process(store, secretly_changing, more)[0] == 30
+
+
+@pytest.mark.parametrize("code", [writing, paid])
+def test_answers_that_cost_or_write_are_not_repeated_and_the_receipt_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = DirectoryStore(tmp_path / "store")
+    run_in_another_process(store, code)
+    for _ in range(2):
+        called, run = run_in_another_process(store, code)
+        assert (called, "no answer was repeated as a check" in why(run)) == (0, True)
+
+
+def test_answers_for_a_larger_dataset_are_checked_before_they_are_taken_over(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    run_in_another_process(store, steady)
+    more = Dataset.from_rows([{"input": f"q{i}"} for i in range(30)])
+    called, run = run_in_another_process(store, steady, more)
+    assert run.receipt is not None
+    assert (called, run.receipt.reused, run.receipt.called) == (2 + 10, 20, 10)
+
+
+def test_an_interrupted_run_goes_on_without_a_check(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    stops = Unread(True)
+
+    def stopping(text: str) -> str:
+        if text == "q9" and stops.value:
+            raise KeyboardInterrupt
+        return steady(text)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_in_another_process(store, stopping)
+    done = len(CALLS.value)
+    stops.value = False
+    assert run_in_another_process(store, stopping)[0] == 20 - done
+
+
+def test_a_damaged_outcome_is_checked_again(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    for _ in range(2):
+        run_in_another_process(store, steady)
+    [path] = tmp_path.glob("runs/*/check-*.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"same": False}))
+    assert run_in_another_process(store, steady)[0] == 2
