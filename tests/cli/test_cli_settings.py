@@ -148,7 +148,7 @@ WRITTEN = (
     *("tradeoff.pick.rates", "tradeoff.plot.out", "tradeoff.solve.out", "view.bundle", "view.label"),
 )
 READ = (
-    *("adapt.pipeline", "label.export.without", "label.pairs.import", "score.coco", "score.problem"),
+    *("adapt.pipeline", "grade.scorers", "label.export.without", "label.pairs.import", "score.coco", "score.problem"),
     *("tradeoff.pick.on", "tradeoff.plot.scores", "tradeoff.solve.prior"),
 )
 

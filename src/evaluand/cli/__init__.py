@@ -35,6 +35,7 @@ _COMMANDS = {
     "validate": "Find everything wrong with an experiment before it runs.",
     "plan": "Find out how many examples a question needs, before anything is spent.",
     "run": "Run an experiment file: call, grade, summarise, compare.",
+    "grade": "Grade what is stored, or a log of another tool, by further scorers and judges.",
     "suite": "Run the same systems on many problems: ranks, means, cost.",
     "import": "Import a file of predictions or battles.",
     "adapt": "Try a pipeline of adapters on a file of data.",
@@ -63,7 +64,7 @@ _COMMANDS = {
     "completion": "Print the script for shell completion.",
 }
 
-_TAKE_ARTIFACTS = ("leaderboard", "compare", "drift", "rate", "show", "report", "export", "resume", "verify")
+_TAKE_ARTIFACTS = ("grade", "leaderboard", "compare", "drift", "rate", "show", "report", "export", "resume", "verify")
 
 _EXAMPLES = """\b
 Examples:

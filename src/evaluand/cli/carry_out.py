@@ -19,8 +19,7 @@ from evaluand.core.errors import EngineError, plural
 from evaluand.engine.budget import CODE as BUDGET, Budget
 from evaluand.engine.outcome import Aborted
 from evaluand.evaluation.kind import EVALUATIONS
-from evaluand.experiment.experiment import Experiment
-from evaluand.predictions.steps import Results
+from evaluand.predictions.steps import Results, Steps
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.kind import RUNS
 from evaluand.run.request import ExperimentRequest, PathRequest
@@ -51,7 +50,7 @@ class RepeatOptions:
 
 
 def carry_out(
-    experiment: Experiment,
+    experiment: Steps,
     store: FolderStore,
     request: ExperimentRequest,
     progress: Display,
@@ -60,7 +59,7 @@ def carry_out(
     """Runs an experiment; if it stops early, reports how far it is and how to continue.
 
     Args:
-        again: arguments of the `evaluand run` that continues it, if not `evaluand resume`.
+        again: the command that continues it and its arguments, if not `evaluand resume`.
 
     Raises:
         Exit: it was interrupted.
@@ -86,7 +85,7 @@ def reported_stop(
     """A block that, if it stops early, reports how far the work is and how to continue.
 
     Args:
-        again: arguments of the `evaluand run` that continues the work, if not `evaluand resume`.
+        again: the command that continues the work and its arguments, if not `evaluand resume`.
         can_resume: whether `evaluand resume` knows how to continue it; otherwise only the same command does.
         budget: of the work; if it is spent, the work continues with a larger one.
         enough: the budget that will do; None if nobody knows.
@@ -108,6 +107,26 @@ def reported_stop(
         raise
 
 
+def words_to_repeat(arguments: Sequence[str]) -> list[str]:
+    """The arguments and options of this command that decide what is run, checked and written.
+
+    Args:
+        arguments: those without a flag.
+    """
+    ctx, words = click.get_current_context(), [*arguments]
+    for parameter in ctx.command.params:
+        left_out = isinstance(parameter, click.Argument) or parameter.name in _ONCE
+        value = None if left_out else ctx.params.get(str(parameter.name))
+        for each in value if isinstance(value, tuple) else [value]:
+            if each not in (None, False, parameter.default):
+                words += [max(parameter.opts, key=len), *([] if each is True else [str(each)])]
+    return words
+
+
+_ONCE: Final = ("task", "fresh", "retry_failed", "budget", "view", "folder", "as_json", "quiet")
+"""The options that do not belong to the work, or that are said otherwise when it is repeated."""
+
+
 def _larger_budget(budget: Budget, enough: Callable[[], Budget | None]) -> tuple[Budget | str, str]:
     """The budget with which the work continues, and a remark on it."""
     if other := budget.other_currency:
@@ -121,7 +140,7 @@ def _larger_budget(budget: Budget, enough: Callable[[], Budget | None]) -> tuple
     return f"AMOUNT {budget.currency}", "nobody knows yet what the rest costs; "
 
 
-def _find_enough(experiment: Experiment, store: FolderStore, budget: Budget | None, only: str | None) -> Budget | None:
+def _find_enough(experiment: Steps, store: FolderStore, budget: Budget | None, only: str | None) -> Budget | None:
     """A budget that will do for the experiment; None if nobody knows."""
     if budget is None or store.opened is None or store.opened["kind"] not in (RUNS, EVALUATIONS):
         return None
@@ -152,7 +171,7 @@ def _suggest(
         return _SAME_COMMAND
     limit = [] if budget is None else ["--budget", str(budget)]
     if again is not None:
-        return f"continue with: {suggest_command('run', [*again, *limit], store.root)}"
+        return f"continue with: {suggest_command(again[0], [*again[1:], *limit], store.root)}"
     opened = store.opened
     if opened is None or store.is_sealed(opened["kind"], opened["id"]):
         return ""

@@ -222,7 +222,7 @@ def command(options: _Options) -> None:
         run = runner.run(
             task, dataset, name=options.name or file.stem, replications=options.replications or task.repeats
         )
-    return _print_run(run, options.folder, options.as_json, _suggest_grading(task, options.data, vars(options.roles)))
+    return _print_run(run, options.folder, options.as_json)
 
 
 _FOR_BOTH: Final = ("files", "battles", "form", "delimiter", "name", "folder", "as_json")
@@ -281,21 +281,6 @@ def _import_battles(file: Path, folder: Place, as_json: bool, **reading: Any) ->
     click.echo(f"\nrate them:   {safe(suggest_command('rate', name, folder))}")
     click.echo(f"as a table:  {safe(suggest_command('export', name, folder))}")
     return None
-
-
-def _suggest_grading(task: RecordedTask, data: str, roles: Mapping[str, Any]) -> str:
-    """How to grade the run: the command that scores the file, where one column is predicted and one expected."""
-    prediction = task.response if isinstance(task.response, str) else (task.response or {}).get("prediction")
-    truth, id = roles.get("expected"), roles.get("id")
-    if (
-        not names_files(data)
-        or not isinstance(truth, str)
-        or prediction is None
-        or (task.by == "id" and task.key != id)
-    ):
-        return "use the file as a recorded task of an experiment; see evaluand init --kind recorded"
-    words = ["evaluand", "score", task.path, "--truth-file", data, "--truth", truth, "--prediction", prediction]
-    return join([*words, *(["--id", str(id)] if task.by == "id" else [])])
 
 
 def _suggest_rating(file: Path, folder: Place) -> str:
@@ -359,7 +344,7 @@ def _find_stored(store: FolderStore, data: str) -> str:
     raise NotFound(f"{data!r} is neither a file nor a stored dataset or run{nearest(data, known)}; see `evaluand list`")
 
 
-def _print_run(run: Run, folder: Place, as_json: bool, grading: str) -> None:
+def _print_run(run: Run, folder: Place, as_json: bool) -> None:
     """Prints the run, what is missing and how to continue.
 
     Raises:
@@ -377,7 +362,8 @@ def _print_run(run: Run, folder: Place, as_json: bool, grading: str) -> None:
         for reason in missing[:_REASONS]:
             click.echo(f"  {reason['count']:,} {reason['status']}: {safe(reason['reason'])}")
         click.echo(f"\nshow it:   {safe(suggest_command('show', run.name or run.id, folder))}")
-        click.echo(f"grade it:  {safe(grading)}")
+        grade = suggest_command("grade", [run.name or run.id, "--scorer", "prediction"], folder)
+        click.echo(f"grade it:  {safe(grade)}")
         compare = suggest_command("compare --pairwise", [run.name or run.id, "OTHER"], folder)
         click.echo(f"judge it:  {safe(compare)} --judge judge.py:FUNCTION")
     if not run.counts.get(COMPLETED):

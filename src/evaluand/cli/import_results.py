@@ -59,7 +59,9 @@ def store_results(
         tools = ", ".join(dict.fromkeys(str(run.manifest["spec"]["task"]["tool"]) for run in result.runs))
         click.echo(f"{plural(result.samples, 'sample')} of {tools} imported")
         show(_table(result))
-        _print_notes(result)
+        if result.agreements:
+            click.echo(f"\n{plural(result.agreements, 'total')} of the files: equal to those of the imported scores")
+        note_import(result)
         _print_next(result, folder)
     if result.unreadable:
         raise DataError(result.unreadable)
@@ -92,9 +94,8 @@ def _means(result: ImportedResult) -> dict[tuple[str, str], float | None]:
     }
 
 
-def _print_notes(result: ImportedResult) -> None:
-    if result.agreements:
-        click.echo(f"\n{plural(result.agreements, 'total')} of the files: equal to those of the imported scores")
+def note_import(result: ImportedResult) -> None:
+    """Prints what an import has assumed and left out."""
     for note in result.notes:
         click.echo(f"note: {safe(note)}", err=True)
     for fault in result.left_out[:_SHOWN]:

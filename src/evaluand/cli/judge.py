@@ -10,10 +10,17 @@ from typing import Any
 import click
 
 from evaluand.cli.command import LINES, argument, make_command, option
-from evaluand.cli.options import complete_artifact, confidence_option, json_option, store_option, suggest_command
+from evaluand.cli.options import (
+    complete_artifact,
+    confidence_option,
+    is_stored,
+    json_option,
+    store_option,
+    suggest_command,
+)
 from evaluand.cli.output import print_json, show
 from evaluand.cli.progress import show_notes
-from evaluand.core.errors import NotFound, SpecError, nearest
+from evaluand.core.errors import NotFound, SpecError
 from evaluand.evaluation.evaluator import Evaluation, find_evaluations_of
 from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.evaluation.people_labels import human_scorers
@@ -239,16 +246,9 @@ def _parse_words(texts: Sequence[str]) -> dict[str, str]:
 
 
 def _read_labelled(store: FolderStore, source: str, judge: str | None, reading: _Reading) -> dict[str, LabelledSet]:
-    is_file = Path(source).exists()
-    try:
-        kind, _ = resolve(store, source)
-    except NotFound:
-        if not is_file:
-            names = [ref.name for ref in store.refs() if ref.kind in (EVALUATIONS, RUNS, MATCHES)]
-            raise click.UsageError(
-                f"{source}: no such file, and nothing stored with this name{nearest(source, names)}"
-            ) from None
+    if not is_stored(store, source, (EVALUATIONS, RUNS, MATCHES)):
         return _read_file(source, judge, reading)
+    kind, _ = resolve(store, source)
     for name in ("judge_version", "by_place"):
         if getattr(reading, name):
             raise click.UsageError(f"{_flag(name)} is for files, and {source} is stored")

@@ -10,8 +10,8 @@ from typing import Final
 
 from evaluand.engine.budget import Budget
 from evaluand.evaluation.kind import EVALUATIONS
-from evaluand.experiment.experiment import Experiment
 from evaluand.models.preflight import find_models
+from evaluand.predictions.steps import Steps
 from evaluand.run.kind import RUNS
 from evaluand.run.responses import LANE
 from evaluand.store.store import Manifest, Store
@@ -37,7 +37,7 @@ class _Step:
 
 
 def sufficient_budget(
-    budget: Budget, experiment: Experiment, store: Store, stopped: Manifest, only: str | None
+    budget: Budget, experiment: Steps, store: Store, stopped: Manifest, only: str | None
 ) -> Budget | None:
     """A budget that will do for an experiment, rounded up; None if nobody knows what its open rows cost.
 
@@ -65,7 +65,7 @@ def sufficient_budget(
 
 
 def _list_steps(
-    budget: Budget, experiment: Experiment, store: Store, stopped: Manifest, only: str | None
+    budget: Budget, experiment: Steps, store: Store, stopped: Manifest, only: str | None
 ) -> Iterator[_Step]:
     has_begun = True  # the tasks up to the one that was stopped
     for task in experiment.tasks if only is None else [only]:
@@ -83,8 +83,8 @@ def _list_steps(
             yield _Step(
                 _CALLS, asks, _count_done(store, RUNS, run, LANE, total), total, budget.spent_on(f"{RUNS}/{run}")
             )
-        for number, scorer in enumerate(sorted(experiment.scorers)):
-            asks = bool([*find_models(experiment.scorers[scorer])])
+        for number, (scorer, grades) in enumerate(sorted(experiment.scorers_of(task).items())):
+            asks = bool([*find_models(grades)])
             if evaluation is None:
                 yield _Step(scorer, asks, 0, total, None)
                 continue

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 from evaluand.cli.command import argument, option
 from evaluand.cli.settings import Settings, is_inside
-from evaluand.core.errors import SpecError
+from evaluand.core.errors import NotFound, SpecError, nearest
 from evaluand.core.files.regular import read_regular_file
 from evaluand.engine.budget import Budget
 from evaluand.report.commands import DEFAULT_STORE, format_command, format_store
@@ -48,6 +48,7 @@ WITH_STORE = (
         "export",
         "feedback",
         "gc",
+        "grade",
         "import",
         "judge",
         "label",
@@ -132,6 +133,22 @@ confidence_option = option(
 )
 
 
+class ShareType(click.ParamType[Any]):
+    """A share from 0 to 1, such as `85%` or `0.85`."""
+
+    name = "SHARE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            number = float(str(value).removesuffix("%").strip())
+        except ValueError:
+            self.fail(f"{value!r} is no share; write 85% or 0.85", param, ctx)
+        number = number / 100 if str(value).endswith("%") else number
+        if not 0 <= number <= 1:
+            self.fail(f"{value!r} is no share from 0 to 1; write 85% or 0.85", param, ctx)
+        return number
+
+
 class BudgetType(click.ParamType[Any]):
     """An amount of money, such as `5 USD`."""
 
@@ -200,9 +217,12 @@ def _is_experiment(path: Path) -> bool:
     """Whether a file has the two parts that every experiment needs."""
     with suppress(OSError):
         text = read_regular_file(path, _MOST_BYTES, follow_link=True).decode(errors="replace")
-        return all(re.search(rf"^{part}[ ]*:", text, re.MULTILINE) for part in ("dataset", "tasks"))
+        return all(re.search(part, text, re.MULTILINE) for part in _PARTS)
     return False
 
+
+_PARTS: Final = (r"^dataset[ ]*:|\bkind[ ]*:[ ]*stored\b", r"^tasks[ ]*:")
+"""What every experiment has: tasks, and examples or a stored run that has them."""
 
 experiment_argument = argument(required=False, callback=find_experiment, type=click.Path(path_type=Path))
 
@@ -219,6 +239,28 @@ def refuse_files(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
         command = "rate" if all(map(has_battles, names)) else "score"
         raise click.UsageError(f"{listed}: data, and no stored name; type `evaluand {command} {join(names)}`", ctx)
     return value
+
+
+def is_stored(store: Any, source: str, kinds: Sequence[str]) -> bool:
+    """Whether something stored has this name or id; false for a file.
+
+    Args:
+        kinds: those of the names that may be meant.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    from evaluand.store.store import resolve
+
+    try:
+        resolve(store, source)
+    except NotFound:
+        if Path(source).exists():
+            return False
+        names = [ref.name for ref in store.refs() if ref.kind in kinds]
+        near = nearest(source, names)
+        raise click.UsageError(f"{source}: no such file, and nothing stored with this name{near}") from None
+    return True
 
 
 def has_battles(path: str) -> bool:

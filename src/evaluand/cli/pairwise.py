@@ -12,8 +12,6 @@ from typing import Any, Final, NamedTuple
 import click
 from click.core import ParameterSource
 
-from evaluand.aggregation.aggregator import Aggregation
-from evaluand.aggregation.kind import AGGREGATIONS
 from evaluand.cli.carry_out import reported_stop
 from evaluand.cli.command import option
 from evaluand.cli.gates import conclude, gate_facts, require_gates
@@ -22,29 +20,26 @@ from evaluand.cli.notes import note_renamed
 from evaluand.cli.options import DEFAULT_CONFIDENCE, BudgetType, suggest_command
 from evaluand.cli.output import stdout_to_stderr
 from evaluand.cli.progress import display, show_notes
-from evaluand.comparison.measures import read_evaluations
 from evaluand.comparison.rule import Gate
-from evaluand.core.errors import NotFound, SpecError, plural
+from evaluand.core.errors import SpecError, plural
 from evaluand.core.labels import short_labels
+from evaluand.core.provenance import read_origin
 from evaluand.core.redaction import redact_command
 from evaluand.engine.budget import Budget
 from evaluand.engine.policy import Policy
-from evaluand.evaluation.evaluator import Evaluation
-from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.experiment.gates import check_match_gates
 from evaluand.experiment.tournament_entries import read_tournament
 from evaluand.matches.matcher import Matcher
 from evaluand.matches.matches import Matches
 from evaluand.matches.ratings.rating_gates import check_rating_gates
+from evaluand.predictions.regrading import find_graded_runs
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.tournaments import tournament_facts
 from evaluand.report.text import SHORT_ID, safe
-from evaluand.run.kind import RUNS
 from evaluand.run.runner import Run
 from evaluand.store.folder_store import FolderStore
-from evaluand.store.kinds import singular
 from evaluand.store.ownership import describe_foreign, is_own
-from evaluand.store.store import Manifest, Store, resolve
+from evaluand.store.store import Manifest, Store
 
 _NEW = ("judge", "by_score", "schedule", "baseline", "budget", "orders", "seed", "limit", "name")
 """The options that need `--pairwise` and say which matches are played."""
@@ -115,7 +110,8 @@ def compare_pairwise(
     """
     money = options["budget"] if isinstance(options["budget"], Budget) else None
     options = {**options, "budget": None if money else options["budget"]}
-    labels, runs = zip(*(found for text in artifacts for found in _find_runs(store, text)), strict=True)
+    found = [graded for text in artifacts for graded in find_graded_runs(store, text)]
+    labels, runs = [graded.name for graded in found], [graded.run for graded in found]
     short = short_labels(labels, [run.id for run in runs])
     rules = [Gate.parse(text) for text in options["gates"]]
     for gate in rules:
@@ -153,9 +149,7 @@ def compare_pairwise(
 
 def comparison_origin(manifest: Manifest) -> ComparisonOrigin | None:
     """The command that began matches, read with types: somebody else may have written the manifest."""
-    facts = manifest.get("provenance")
-    origin = facts.get("origin") if isinstance(facts, Mapping) else None
-    begun = origin.get(_ORIGIN) if isinstance(origin, Mapping) else None
+    begun = read_origin(manifest).get(_ORIGIN)
     if not isinstance(begun, Mapping):
         return None
     entry, folder, command = (begun.get(name) for name in ("entry", "folder", "command"))
@@ -296,27 +290,3 @@ def _read_entry(options: Mapping[str, Any], names: Mapping[str | None, str]) -> 
         raise click.UsageError(f"--budget needs --schedule {' or '.join(_BUDGETED)}")
     entry["rating"] = {"confidence": options["confidence"]}
     return entry
-
-
-def _find_runs(store: Store, text: str) -> list[tuple[str, Run]]:
-    """The runs that a name or id refers to, each with its label: runs, or those of evaluations and aggregations."""
-    kind, id = _find_artifact(store, text)
-    if kind == AGGREGATIONS:
-        labelled = zip(Aggregation(store, id).labels, read_evaluations(store, kind, id), strict=True)
-        return [(label, evaluation.read_run()) for label, evaluation in labelled]
-    run = Run(store, id) if kind == RUNS else Evaluation(store, id).read_run()
-    if not store.is_sealed(RUNS, run.id):
-        raise SpecError(f"{text!r} is not finished; `evaluand resume {run.id[:SHORT_ID]}` continues it")
-    return [(text if store.named(text) else run.name or text, run)]
-
-
-def _find_artifact(store: Store, text: str) -> tuple[str, str]:
-    for kind in (RUNS, EVALUATIONS, AGGREGATIONS):
-        try:
-            return resolve(store, text, kind)
-        except NotFound:
-            continue
-    kind, id = resolve(store, text)
-    raise SpecError(
-        f"{text!r} is {singular(kind)} {id[:SHORT_ID]}; name runs, evaluations or an aggregation to compare"
-    )

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import click
 
 from evaluand.aggregation.aggregator import Measure
 from evaluand.cli.command import argument, make_command, option
-from evaluand.cli.options import confidence_option, json_option, store_option
+from evaluand.cli.options import ShareType, confidence_option, json_option, store_option
 from evaluand.cli.output import print_json, show
 from evaluand.cli.progress import show_notes
 from evaluand.comparison.measures import declared_measures, find_evaluations
@@ -33,29 +32,12 @@ Examples:
 """
 
 
-class _Share(click.ParamType):  # type: ignore[type-arg]
-    name = "SHARE"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        try:
-            number = float(str(value).removesuffix("%").strip())
-        except ValueError:
-            self.fail(f"{value!r} is no share; write 85% or 0.85", param, ctx)
-        number = number / 100 if str(value).endswith("%") else number
-        if not 0 <= number <= 1:
-            self.fail(f"{value!r} is no share from 0 to 1; write 85% or 0.85", param, ctx)
-        return number
-
-
-_SHARE = _Share()
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Options:
     rule: str | None = argument(metavar="[GATE]", required=False)
-    value: float | None = option("The assumed share of right rows of the new system.", type=_SHARE)
-    base: float | None = option("That of the baseline.", type=_SHARE)
-    differ: float | None = option("The share of rows on which only one of them is right.", type=_SHARE)
+    value: float | None = option("The assumed share of right rows of the new system.", type=ShareType())
+    base: float | None = option("That of the baseline.", type=ShareType())
+    differ: float | None = option("The share of rows on which only one of them is right.", type=ShareType())
     pilots: tuple[tuple[str, str], ...] = option(
         "Two evaluations or runs of the same examples, instead of shares; repeat it for other prompts or seeds.",
         "--pilot",
@@ -66,8 +48,8 @@ class _Options:
     scorers: tuple[str, ...] = option(
         "Of the pilot; repeat it for other judges of the same.", "--scorer", metavar="NAME", type=str
     )
-    power: float = option("How often the answer is to be yes.", type=_SHARE, default="0.8", show_default=True)
-    width: float | None = option("Instead: the rows with which the interval of --value is no wider.", type=_SHARE)
+    power: float = option("How often the answer is to be yes.", type=ShareType(), default="0.8", show_default=True)
+    width: float | None = option("Instead: the rows with which the interval of --value is no wider.", type=ShareType())
     numbers: tuple[int, ...] = option(
         "Show the power of this number too; repeatable.", "--n", type=click.IntRange(min=1), metavar="N"
     )

@@ -24,7 +24,7 @@ from evaluand.cli.results import print_results
 from evaluand.cli.settings import is_inside
 from evaluand.core.errors import EngineError, NotFound, SpecError
 from evaluand.core.files.regular import read_regular_file
-from evaluand.core.provenance import ExperimentOrigin, experiment_origin, suite_origin
+from evaluand.core.provenance import ExperimentOrigin, experiment_origin, read_origin, suite_origin
 from evaluand.engine.budget import Budget
 from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.experiment.experiment import Experiment
@@ -102,13 +102,15 @@ def command(options: _Options) -> None:
         raise SpecError(f"{what} cannot be continued by its id; repeat the command or the Python call that began it")
     if begun is None and (suite := suite_origin(manifest)) is not None:
         raise SpecError(f"{what} belongs to a suite; continue it with: {suggest_command('suite', suite, store.root)}")
+    if begun is None and isinstance(words := read_origin(manifest).get("grade"), list):
+        raise SpecError(f"{what} is continued with: {suggest_command('grade', [*map(str, words)], store.root)}")
     if begun is None:
         raise SpecError(f"{what} was not started from an experiment file; continue it from Python with the same call")
     if begun.task is None and (kind != Matches.kind or begun.matches is None):
         raise SpecError(f"{what}: the origin in its manifest is damaged; run its experiment file again")
     content = _read_experiment(store, begun, what, is_own(store, manifest), options.yes)
     with stdout_to_stderr(), show_notes():
-        experiment = Experiment.from_file(begun.path, content=content, model=begun.model)
+        experiment = Experiment.from_file(begun.path, content=content, model=begun.model, store=store)
         if begun.where:
             experiment = experiment.where(begun.where)
         if begun.until:

@@ -8,11 +8,10 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 import click
 
-from evaluand.cli.carry_out import RepeatOptions, carry_out
+from evaluand.cli.carry_out import RepeatOptions, carry_out, words_to_repeat
 from evaluand.cli.command import make_command, option
 from evaluand.cli.engines import EngineOptions, engine_chosen
 from evaluand.cli.file_gates import check_baselines, names_in_file
@@ -46,12 +45,13 @@ from evaluand.engine.budget import Budget
 from evaluand.evaluation.scorer import as_scorer
 from evaluand.experiment.experiment import Experiment
 from evaluand.experiment.gates import check_experiment_gates, choose_baseline, evaluate_experiment_gates
-from evaluand.predictions.steps import Results
+from evaluand.predictions.steps import Results, Steps
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.run import missing_facts
 from evaluand.report.text import safe
 from evaluand.run.request import ExperimentRequest
 from evaluand.run.runner import Run
+from evaluand.run.task import as_task
 from evaluand.store.addresses import Place
 from evaluand.store.folder_store import FolderStore
 from evaluand.store.opening import open_store
@@ -122,7 +122,7 @@ def command(options: _Options) -> None:
     store = open_store(options.folder)
     watching = watch_in_browser(options.folder) if options.view else nullcontext()
     with stdout_to_stderr(), show_notes(), look_for_git_changes() if options.git_changes else nullcontext(), watching:
-        experiment = _read_experiment(options)
+        experiment = _read_experiment(options, store)
         tasks = [options.task] if options.task else [*experiment.tasks]
         gates = _read_gates(options, last_rule, experiment, tasks, store)
         baseline = choose_baseline(gates, tasks)
@@ -130,9 +130,10 @@ def command(options: _Options) -> None:
             note_unpinned(tournament, in_yaml=True)
         is_part = options.limit is not None or options.where or options.until
         named_before = _runs_named(store, map(experiment.run_name, tasks)) if is_part else {}
-        words = [*_words_to_run_again(options.file), *([] if options.task is None else ["--task", options.task])]
+        words = words_to_repeat([str(options.file)])
+        words += [] if options.task is None else ["--task", options.task]
         is_several = len(tasks) > 1 and not (request.fresh or request.retry_failed)
-        again = words if is_several or options.until else None  # `resume` continues one task, the file all
+        again = ["run", *words] if is_several or options.until else None  # `resume` continues one task, the file all
         progress, stop = display(options.as_json, options.quiet), None
         if last_rule is None:
             results = carry_out(experiment, store, request, progress, again)
@@ -152,7 +153,7 @@ def command(options: _Options) -> None:
         failed = print_results(results, store, checked, as_json=options.as_json, quiet=options.quiet)
         if not options.quiet:
             retried = [*(word for word in words if word != "--no-calls"), "--retry-failed"]
-            _suggest_retries(results, experiment, suggest_command("run", retried, store.root))
+            suggest_retries(results, experiment, suggest_command("run", retried, store.root))
             _note_smaller_runs(named_before, results, store)
         for note in trades_without_confidences(experiment.tradeoffs, results.evaluations):
             click.echo(f"note: {safe(note)}", err=True)
@@ -161,9 +162,9 @@ def command(options: _Options) -> None:
     conclude(checked, options.junit, failed=failed)
 
 
-def _read_experiment(options: _Options) -> Experiment:
+def _read_experiment(options: _Options, store: FolderStore) -> Experiment:
     """The experiment of a file, with what the options change."""
-    experiment = Experiment.from_file(options.file, model=options.model)
+    experiment = Experiment.from_file(options.file, model=options.model, store=store)
     if options.where is not None:
         experiment = experiment.where(options.where)
     if options.budget is not None:
@@ -229,21 +230,6 @@ def gates_of_file(experiment: Experiment, tasks: Sequence[str], known: Sequence[
             yield gate
 
 
-def _words_to_run_again(file: Path) -> list[str]:
-    """The arguments of this command that decide what is run, checked and written."""
-    ctx, words = click.get_current_context(), [str(file)]
-    for parameter in ctx.command.params:
-        value = None if parameter.name in _ONCE else ctx.params.get(str(parameter.name))
-        for each in value if isinstance(value, tuple) else [value]:
-            if each is not None and each is not False:
-                words += [max(parameter.opts, key=len), *([] if each is True else [str(each)])]
-    return words
-
-
-_ONCE: Final = ("file", "task", "fresh", "retry_failed", "budget", "view", "folder", "as_json", "quiet")
-"""The parameters that do not belong to the work, or that are said otherwise when it is repeated."""
-
-
 def _runs_named(store: FolderStore, names: Iterable[str]) -> dict[str, Run]:
     """The finished runs that have these names so far, as far as they can be read."""
     found = {}
@@ -255,7 +241,7 @@ def _runs_named(store: FolderStore, names: Iterable[str]) -> dict[str, Run]:
     return found
 
 
-def _suggest_retries(results: Results, experiment: Experiment, command: str) -> None:
+def suggest_retries(results: Results, experiment: Steps, command: str) -> None:
     """Notes how many calls of each task, grades of each scorer and judgements failed, with what repeats them.
 
     What a recorded file lacks is not counted, nor what a pure scorer cannot grade: no repetition changes it.
@@ -263,6 +249,7 @@ def _suggest_retries(results: Results, experiment: Experiment, command: str) -> 
     failures = [
         f"{plural(count, 'call')} of task {result.task} failed"
         for result in results.tasks
+        if as_task(experiment.tasks[result.task]).stored is None
         if (count := sum(result.run.failures_to_repeat.values()))
     ]
     ungraded = Counter[str]()
@@ -273,7 +260,7 @@ def _suggest_retries(results: Results, experiment: Experiment, command: str) -> 
     failures += [
         f"{plural(count, 'grade')} of scorer {name} failed"
         for name, count in ungraded.items()
-        if not as_scorer(name, experiment.scorers[name]).cheap
+        if name in experiment.scorers and not as_scorer(name, experiment.scorers[name]).cheap
     ]
     for each in failures:
         click.echo(f"note: {safe(each)}; repeat with: {safe(command)}", err=True)

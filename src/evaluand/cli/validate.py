@@ -119,7 +119,7 @@ def _facts(file: Path, model: str | None, store: FolderStore) -> Facts:
     facts = _access(file, model) | {"faults": []}
     with gathered_warnings() as messages:
         try:
-            experiment = Experiment.from_file(file, model=model)
+            experiment = Experiment.from_file(file, model=model, store=store)
         except EvaluandError as error:
             return facts | {"faults": list_faults(error)}
         facts["faults"] = _baseline_faults(file, model, experiment, store)

@@ -77,18 +77,21 @@ def find_summaries(evaluations: Iterable[Evaluation]) -> list[Aggregation]:
     return [*{summary.id: summary for summary in summaries}.values()]
 
 
-def find_artifact(store: Store, text: str) -> tuple[str, str]:
+def find_artifact(store: Store, text: str, among: Sequence[str] = (EVALUATIONS, RUNS, AGGREGATIONS)) -> tuple[str, str]:
     """The kind and id of the evaluation, run or aggregation that a name or id refers to.
+
+    Args:
+        among: these kinds; a name of several refers to the first.
 
     Raises:
         NotFound: nothing has this name.
         SpecError: it is of another kind.
     """
-    for kind in (EVALUATIONS, RUNS, AGGREGATIONS):
+    for kind in among:
         with suppress(NotFound):
             return resolve(store, text, kind)
     kind, id = resolve(store, text)
-    raise SpecError(f"{text!r} is {singular(kind)} {id[:12]}; name evaluations, runs or an aggregation to compare")
+    raise SpecError(f"{text!r} is {singular(kind)} {id[:12]}; name evaluations, runs or an aggregation")
 
 
 def read_evaluations(store: Store, kind: str, id: str, name: str = "") -> list[Evaluation]:

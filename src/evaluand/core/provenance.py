@@ -73,10 +73,7 @@ def experiment_origin(manifest: Mapping[str, Any]) -> ExperimentOrigin | None:
         >>> origin.path, origin.limit
         ('/me/e.yaml', None)
     """
-    facts = manifest.get("provenance")
-    origin = facts.get("origin") if isinstance(facts, Mapping) else None
-    if not isinstance(origin, Mapping):
-        return None
+    origin = read_origin(manifest)
     path, *texts = (value if isinstance(value := origin.get(name), str) else None for name in _TEXTS)
     limit = origin.get("limit")
     digest, task, where, matches, model = texts
@@ -85,11 +82,16 @@ def experiment_origin(manifest: Mapping[str, Any]) -> ExperimentOrigin | None:
     return ExperimentOrigin(path, digest, task, limit, where, matches, model, until) if path else None
 
 
-def suite_origin(manifest: Mapping[str, Any]) -> str | None:
-    """The file of the suite that began an artifact; None if something else did."""
+def read_origin(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the caller knew about the origin; empty if that is no mapping, as somebody else may have written it."""
     facts = manifest.get("provenance")
     origin = facts.get("origin") if isinstance(facts, Mapping) else None
-    path = origin.get("suite") if isinstance(origin, Mapping) else None
+    return origin if isinstance(origin, Mapping) else {}
+
+
+def suite_origin(manifest: Mapping[str, Any]) -> str | None:
+    """The file of the suite that began an artifact; None if something else did."""
+    path = read_origin(manifest).get("suite")
     return path if isinstance(path, str) else None
 
 

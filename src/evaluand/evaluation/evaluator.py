@@ -35,6 +35,7 @@ from evaluand.engine.reuse import Answer, InputCheck, OpenSlots
 from evaluand.evaluation.earlier_scores import lane_name, read_scores, scored_keys, work_of
 from evaluand.evaluation.grading import N_FIELDS, Grader, failure_in_grade, line_of
 from evaluand.evaluation.preflight import warn_of_unequal
+from evaluand.evaluation.sample import RowSample
 from evaluand.evaluation.score_tables import KnownRows, ScoredRows, ScoreTable, known_batches, known_records
 from evaluand.evaluation.scorer import (
     NO_ANSWER,
@@ -45,6 +46,7 @@ from evaluand.evaluation.scorer import (
     find_call_reader,
     ranges_of,
 )
+from evaluand.evaluation.stored_scores import StoredScores
 from evaluand.evaluation.units import GATHER, RowStream, Sources, Unit, app_of, batched, name_of, targets_of
 from evaluand.models.account import Account
 from evaluand.models.capture import observable
@@ -202,6 +204,7 @@ class Evaluator:
         *,
         judged: KnownScores | KnownRows | None = None,
         identities: Mapping[str, Identity] | None = None,
+        sample: RowSample | None = None,
         **options: Unpack[StepOptions],
     ) -> Evaluation:
         """The evaluation of a run by some scorers: an existing one, a continued one or a new one.
@@ -213,6 +216,7 @@ class Evaluator:
             scorers: name → scorer, function, or the name of a kind, with its defaults.
             judged: scorer → scores that these scorers have given already, see `KnownScores`; or rows of all scorers.
             identities: by name, the identities under which scores are stored, if not the present ones of the scorers.
+            sample: the rows to grade; the others are skipped. By default all.
             options: what is repeated or continued: `name`, `fresh`, `retry_failed`, `resume`, `origin`.
 
         Raises:
@@ -221,7 +225,7 @@ class Evaluator:
             KeyboardInterrupt: stopped by the user; the evaluation stays open.
         """
         request = StepRequest(**options)
-        grading = _Grading.of(run, scorers, identities or {})
+        grading = _Grading.of(run, scorers, identities or {}, sample)
         check_prices(self.policy, grading.scorers)
         self.engine.check(self.policy)
         store = run.store if self.store is None else self.store
@@ -241,6 +245,7 @@ class Evaluator:
                         check.is_stale("evaluations", last, f"inputs/{n}")
                         for n, check in inputs.items()
                         if n not in (judged or {})  # scores of a recording are never computed again
+                        and not isinstance(grading.scorers[n], StoredScores)
                     )
                     or (request.retry_failed and _has_failures(store, last, run))
                 )
@@ -259,7 +264,9 @@ class Evaluator:
             with closing(_Job(self, store, grading, manifest, inputs)) as job:
                 job.perform(judged or {})
             why = "; ".join(dict.fromkeys([*job.stale, *grading.describe_unpinned(request)]))
-            receipt = Receipt(total, job.called, job.reused, job.kept, why, failed=job.failed, usage=job.usage)
+            receipt = Receipt(
+                total, job.called, job.reused, job.kept, why, skipped=job.skipped, failed=job.failed, usage=job.usage
+            )
         evaluation = Evaluation(store, manifest["id"], receipt)
         evaluation.called = request.name
         _warn_of_failed(evaluation)
@@ -289,10 +296,15 @@ class _Grading:
     run: Run
     scorers: Mapping[str, Scorer]
     identities: Mapping[str, Identity]
+    sample: RowSample | None
 
     @classmethod
     def of(
-        cls, run: Run, scorers: Mapping[str, Scorer | Callable[..., Any] | str], known: Mapping[str, Identity]
+        cls,
+        run: Run,
+        scorers: Mapping[str, Scorer | Callable[..., Any] | str],
+        known: Mapping[str, Identity],
+        sample: RowSample | None,
     ) -> _Grading:
         if not isinstance(run, Run):
             raise SpecError(f"give a Run to evaluate, not {with_article(type(run).__name__)}; see Runner.run")
@@ -305,16 +317,18 @@ class _Grading:
         kinds = {check_name(name): as_scorer(name, kind) for name, kind in sorted(scorers.items())}
         for kind in kinds.values():
             tables.scores_schema(kind.columns)  # which refuses columns that cannot be
-        return cls(run, kinds, {name: known.get(name) or scorer.identify() for name, scorer in kinds.items()})
+        return cls(run, kinds, {name: known.get(name) or scorer.identify() for name, scorer in kinds.items()}, sample)
 
     @property
     def spec(self) -> dict[str, Any]:
+        own = None if self.sample is None else self.sample.spec
+        samples = {name: one.sample if isinstance(one, StoredScores) else own for name, one in self.scorers.items()}
         return {
             "run": self.run.digest,
             "run_id": self.run.id,
             "dataset": self.run.manifest["spec"]["dataset"],
             "scorers": {name: identity.spec for name, identity in self.identities.items()},
-        }
+        } | ({"samples": {name: one for name, one in samples.items() if one}} if any(samples.values()) else {})
 
     @property
     def pinned(self) -> bool:
@@ -402,7 +416,7 @@ class _Job:
         self.columns: dict[str, tuple[ScoredRows, Sequence[bytes], RowStream]] = {}  # see `known_batches`
         self.known: KnownRows | None = None
         self.graders: dict[str, Grader] = {}  # of the scorers whose scores are known as rows
-        self.called = self.reused = self.kept = self.failed = 0
+        self.called = self.reused = self.kept = self.failed = self.skipped = 0
         self.used: dict[str, RowUsage] = {}  # by scorer
         self.usage: dict[str, Any] | None = None  # of what was graded now, once this process has sealed it
 
@@ -415,7 +429,9 @@ class _Job:
         """Grades every row by every scorer, and seals the evaluation unless another process does."""
         for number, (name, scorer) in enumerate(self.grading.scorers.items()):
             lane = self._open_lane(number, scorer)
-            if isinstance(judged, KnownRows):  # they become tables when the evaluation is sealed
+            if isinstance(scorer, StoredScores):
+                self.kept += self.rows.total
+            elif isinstance(judged, KnownRows):  # they become tables when the evaluation is sealed
                 self.known, self.graders[name] = judged, self._make_grader(scorer, self.evaluator.policy)
             else:
                 self._grade(lane, name, scorer, judged.get(name, ()))
@@ -439,8 +455,10 @@ class _Job:
                 self._grade_others(name, grader, judged, tally)
                 return self._count(tally)
             judged = judged.records()
+        if (sample := self.grading.sample) is not None:
+            tally.skipped = self._append(lane, self._lines_outside(lane, sample, grader.targets))
         if judged and lane.n_done < lane.slots:
-            self._append(lane, self._known_lines(lane, judged, inputs.observer), tally)
+            tally.reused += self._append(lane, self._known_lines(lane, judged, inputs.observer))
         work = None if self.manifest["fresh"] else self.grading.work(name)
         if work and lane.n_done < lane.slots:
             self._reuse(lane, work, tally, inputs)
@@ -468,7 +486,7 @@ class _Job:
         self._count(tally)
 
     def _open_lane(self, number: int, scorer: Scorer) -> WorkLog:
-        self.rows = RowStream(self.run, scorer)
+        self.rows = RowStream(self.run, scorer, self.grading.sample)
         lane = self.store.lane("evaluations", self.manifest["id"], lane_name(number), self.rows.total)
         self.lanes.append(lane)
         lane.refresh()
@@ -509,6 +527,7 @@ class _Job:
         self.reused += tally.reused
         self.kept += tally.kept
         self.failed += tally.failed
+        self.skipped += tally.skipped
 
     def is_sealed(self) -> bool:
         return self.store.is_sealed("evaluations", self.manifest["id"])
@@ -520,16 +539,20 @@ class _Job:
         with drafted(self.store, "evaluations", id) as draft, journalled("evaluations", id):
             written = {}
             for name, scorer in self.grading.scorers.items():
-                schema = tables.scores_schema(scorer.columns)
+                schema = scorer.schema if isinstance(scorer, StoredScores) else tables.scores_schema(scorer.columns)
                 schema = self.columns[name][0].fitted(schema) if name in self.columns else schema
                 written[name] = ScoreTable(draft, name, schema, self.used.setdefault(name, RowUsage()))
             if self.known:
                 self._write_known(written, self.known)
+            kept = {name: one for name, one in self.grading.scorers.items() if isinstance(one, StoredScores)}
+            for name, scores in kept.items():
+                scores.write(written[name], draft)
             lanes = zip(self.lanes, names, strict=True)
             digest = ids.digest_of_digests([self._write(written[name], name, lane) for lane, name in lanes])
             counts = {name: table.counts for name, table in written.items()}
             facts: dict[str, Any] = {"digest": digest.hex(), "counts": counts, "sealed": now()}
             used = {name: one.total.to_dict() for name, one in self.used.items() if one.total}
+            used |= {name: scores.usage for name, scores in kept.items() if scores.usage}
             facts |= ({"usage": used} if used else {}) | ({"spent": spent} if spent else {})
             draft.seal(self.manifest | facts)
         self.usage = {name: one.made_now.to_dict() for name, one in self.used.items() if one.made_now}
@@ -539,7 +562,7 @@ class _Job:
         if name in self.columns:
             for batch, texts in known_batches(*self.columns[name], table.schema):
                 table.add_batch(batch, texts)
-        elif name not in self.graders:
+        elif name not in self.graders and not isinstance(self.grading.scorers[name], StoredScores):
             for key, record in zip(_keys(self.run), lane.records(), strict=True):
                 table.add(key, record)
         return table.finish()
@@ -567,12 +590,20 @@ class _Job:
         for lane in self.lanes:
             lane.close()
 
-    def _append(self, lane: WorkLog, lines: Iterator[bytes], tally: Tally) -> None:
-        """Writes the journal's lines of rows that were graded before."""
+    def _append(self, lane: WorkLog, lines: Iterator[bytes]) -> int:
+        """Writes the journal's lines of rows that need no grading now; returns how many there are."""
+        n = 0
         while some := [*islice(lines, GATHER)]:
             lane.append(b"".join(some))
-            tally.reused += len(some)
+            n += len(some)
         lane.refresh()
+        return n
+
+    def _lines_outside(self, lane: WorkLog, sample: RowSample, targets: Sequence[str] | None) -> Iterator[bytes]:
+        """The journal's lines of the rows outside of a sample, without those that it has."""
+        cells = [[None, target, SKIPPED, sample.reason, *[None] * 5] for target in targets or (None,)]
+        others = (unit for unit in self.rows.take(0, lane.slots) if not sample.chosen[unit.slot])
+        return (line_of(unit, cells) for unit in others if not lane.is_done(unit.slot))
 
     def _known_lines(
         self, lane: WorkLog, judged: Iterable[KnownScore], observer: Observer[Any] | None
@@ -606,7 +637,7 @@ class _Job:
         open_slots = OpenSlots((u.slot, u.digest) for u in self.rows.take(0, lane.slots) if not lane.is_done(u.slot))
         digests = sealed_digests(self.store, "evaluations", sources)
         index = KeyIndex(self.store, f"evaluations/{work}", digests, lambda id: scored_keys(self.store, id, work))
-        self._append(lane, open_slots.fill_from(index, read, inputs.observer), tally)
+        tally.reused += self._append(lane, open_slots.fill_from(index, read, inputs.observer))
 
 
 def find_evaluations_of(store: Store, run: str) -> list[Evaluation]:

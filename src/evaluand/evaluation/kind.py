@@ -59,7 +59,10 @@ JUDGED: Final = {"judges": checks.or_null(checks.TEXTS), "rubrics": checks.map_o
 KIND: Final = Kind(
     name=EVALUATIONS,
     rank=20,
-    spec=checks.object_of({"run": checks.text, "dataset": checks.id_, "scorers": checks.map_of(checks.OBJECT)}),
+    spec=checks.object_of(
+        {"run": checks.text, "dataset": checks.id_, "scorers": checks.map_of(checks.OBJECT)},
+        {"samples": checks.map_of(checks.OBJECT)},
+    ),
     provenance=provenance({"run": checks.id_}, JUDGED),
     view="evaluand.report.kinds.evaluations:EvaluationView",
     made_from=(RUNS,),

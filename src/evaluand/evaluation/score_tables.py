@@ -115,6 +115,12 @@ def row_digest(row: Sequence[Any]) -> bytes:
     return orjson.dumps([key, status, None if status == FAILED else reason, row[8:]])
 
 
+def row_texts(batch: pa.RecordBatch) -> list[bytes]:
+    """What the rows of a table add to its digest."""
+    columns = [batch.column(name).to_pylist() for name in batch.schema.names if name != "usage"]
+    return [row_digest(row) for row in zip(*columns, strict=True)]
+
+
 def table_rows(record: Record, key: Key, own: Sequence[tuple[str, bool]]) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """The rows of a scorer's table for a record of the journal, each without and then the cell of `usage`.
 

@@ -16,6 +16,7 @@ from evaluand.core.errors import NotFound
 from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Example, ExampleStream
 from evaluand.data.ranges import Ranges
+from evaluand.evaluation.sample import RowSample
 from evaluand.evaluation.scorer import Scorer
 from evaluand.models.usage import Spending
 from evaluand.run.responses import READ, Response, SpanStream, responses_of
@@ -156,10 +157,16 @@ class Piece(NamedTuple):
 
 
 class RowStream:
-    """The rows of a run with their examples, in ascending pieces; going back starts another pass."""
+    """The rows of a run with their examples, in ascending pieces; going back starts another pass.
 
-    def __init__(self, run: Run, scorer: Scorer) -> None:
+    Args:
+        sample: the rows that are graded; by default all.
+    """
+
+    def __init__(self, run: Run, scorer: Scorer, sample: RowSample | None = None) -> None:
         self.run = run
+        self._chosen = None if sample is None else sample.chosen
+        self._unseen = b"" if sample is None else sample.unseen
         arguments = scorer.arguments
         self.targets = identity.encode(targets_of(run)) if scorer.by_target else b""
         self.app = identity.digest([app_of(run), name_of(run)]) if "source" in arguments else None
@@ -186,7 +193,8 @@ class RowStream:
             if example is None:
                 return
             spans = next(traced, None)
-            digest = self._digest(example, response, spans)
+            is_seen = self._chosen is None or self._chosen[slot]
+            digest = self._digest(example, response, spans) if is_seen else self._unseen
             yield Unit(slot, example, response, digest, None if spans is None else spans[1])
 
     def _take_traced(self, start: int) -> Iterator[tuple[bytes, Traced]]:

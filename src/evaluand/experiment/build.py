@@ -64,8 +64,9 @@ from evaluand.metrics.names import resolve_metric, with_parameters
 from evaluand.run.output_columns import RECORDED, output_columns
 from evaluand.run.outputs import output_schema
 from evaluand.run.task import FunctionTask, Task, as_task
+from evaluand.run.tasks.stored import StoredRun
 from evaluand.run.types import adapter_of
-from evaluand.store.store import check_name
+from evaluand.store.store import Store, check_name
 from evaluand.tradeoff.trade import Trade
 
 
@@ -196,13 +197,22 @@ def _read_view(entry: Any, folder: Path) -> ViewSpec:
     return ViewSpec.of(entry)
 
 
-def task(spec: TaskEntry, folder: Path) -> Task[Any, Any]:
+def task(spec: TaskEntry, folder: Path, store: Store | None) -> Task[Any, Any]:
+    """A task.
+
+    Args:
+        store: where stored runs are.
+    """
     built = _build_task(spec, folder)
+    if isinstance(built, StoredRun):
+        if isinstance(spec, TaskKindSpec) and spec.view is not None:
+            raise ParameterError([(("view",), "a stored run has the view that it was made with; leave it out")])
+        return built.open(store)
     _check_schema(built)
     return built
 
 
-def _build_task(spec: TaskEntry, folder: Path) -> Task[Any, Any]:
+def _build_task(spec: TaskEntry, folder: Path) -> Task[Any, Any] | StoredRun:
     if isinstance(spec, KindSpec):
         _check_kind("tasks", spec.kind)
         return _make("tasks", spec.kind, _resolve_paths(spec, folder))  # type: ignore[no-any-return]

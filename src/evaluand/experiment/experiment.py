@@ -27,7 +27,7 @@ from evaluand.models.preflight import check_prices
 from evaluand.models.prices import PriceTable
 from evaluand.predictions.steps import Steps
 from evaluand.run.task import Task
-from evaluand.store.store import check_name
+from evaluand.store.store import Store, check_name
 from evaluand.tradeoff.trade import Trade
 
 
@@ -69,7 +69,12 @@ class Experiment(Steps, metaclass=Explained):
 
     @classmethod
     def from_file(
-        cls, path: str | os.PathLike[str], *, content: bytes | None = None, model: str | None = None
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        content: bytes | None = None,
+        model: str | None = None,
+        store: Store | None = None,
     ) -> Experiment:
         """Loads the experiment of a YAML file, with its code and its dataset.
 
@@ -77,6 +82,7 @@ class Experiment(Steps, metaclass=Explained):
             content: the bytes of the file, if they have been read, so that it is not read again.
             model: the model of all tasks that take one, in place of those in the file; or the name of one of its
                 `models`.
+            store: where the runs are that take part as `{kind: stored, run: NAME}`.
 
         Raises:
             SpecError: the file has faults; each with its line.
@@ -85,7 +91,8 @@ class Experiment(Steps, metaclass=Explained):
         path = Path(path)
         spec, document = parse_file(path, content, model)
         origin = {"experiment": os.path.abspath(path), "digest": document.digest}
-        return cls.from_parts(spec, document, path.parent, origin | ({} if model is None else {"model": model}))
+        origin |= {} if model is None else {"model": model}
+        return cls.from_parts(spec, document, path.parent, origin, store=store)
 
     @classmethod
     def from_parts(
@@ -96,6 +103,7 @@ class Experiment(Steps, metaclass=Explained):
         origin: dict[str, Any],
         *,
         tasks_folder: Path | None = None,
+        store: Store | None = None,
     ) -> Experiment:
         """Loads an experiment from the parts of a document, which it checks.
 
@@ -103,11 +111,12 @@ class Experiment(Steps, metaclass=Explained):
             folder: the folder to which paths are relative.
             origin: of what it makes, for provenance.
             tasks_folder: the folder of the paths of tasks, if it is another one.
+            store: where stored runs are.
 
         Raises:
             SpecError, DataError: as `from_file`.
         """
-        tasks, views = _build_tasks(spec, document, tasks_folder or folder)
+        tasks, views = _build_tasks(spec, document, tasks_folder or folder, store)
         scorers = _build_scorers(spec, document, folder)
         measures = _build_measures(spec, document, folder, scorers)
         trades = _build_trades(spec, document)
@@ -118,6 +127,8 @@ class Experiment(Steps, metaclass=Explained):
         with document.at("budget"):
             check_prices(policy, tasks, scorers, [one.judge for one in tournaments.values()])
         dataset = build.dataset(spec, folder, document, tasks_folder or folder)
+        if spec.dataset is None:
+            dataset = next((task.stored.dataset for task in tasks.values() if task.stored is not None), None)
         check_fit(spec, document, dataset if spec.is_dataset_valid else None, tasks, views, scorers, measures, trades)
         rated = check_judges(document, tournaments, spec.task_names, dataset if spec.is_dataset_valid else None)
         check_gates(spec, document, gates, dataset, scorers, measures, rated)
@@ -144,14 +155,14 @@ class Experiment(Steps, metaclass=Explained):
 
 
 def _build_tasks(
-    spec: ValidParts, document: Document, folder: Path
+    spec: ValidParts, document: Document, folder: Path, store: Store | None
 ) -> tuple[dict[str, Task[Any, Any]], dict[str, ViewSpec]]:
     """The tasks of a file, and the views of those that have one; adds faults to the document."""
     tasks: dict[str, Task[Any, Any]] = {}
     views: dict[str, ViewSpec] = {}
     for name, task in spec.tasks.items():
         with document.at("tasks", name):
-            tasks[check_name(name)] = build.task(task, folder)
+            tasks[check_name(name)] = build.task(task, folder, store)
         with document.at("tasks", name, "view"):
             if task.view is not None:
                 views[name] = build.view(task.view, spec.dataset, folder)

@@ -1,6 +1,6 @@
 """Reads an experiment file into its valid parts, so that all faults can be reported at once."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -97,7 +97,9 @@ def parse_document(document: Document, model: str | None = None) -> ValidParts:
         spec.ExperimentSpec.model_validate(value)
     except ValidationError as error:
         document.add_all(error, advice=Advice(spec.keys_at, meant_key, advice, entry_advice))
-    _require_grading(value, document)
+    meant = {key if key in spec.ExperimentSpec.model_fields else meant_key((key,)) or key for key in value}
+    _require_dataset(value, meant, document)
+    _require_grading(value, meant, document)
     valid = _collect_valid(value)
     if valid.name is not None:
         with document.at("name"):
@@ -106,9 +108,20 @@ def parse_document(document: Document, model: str | None = None) -> ValidParts:
     return replace(valid, name=None)
 
 
-def _require_grading(value: Mapping[str, Any], document: Document) -> None:
+def _require_dataset(value: Mapping[str, Any], meant: Set[str], document: Document) -> None:
+    """Adds a missing dataset to the faults; a stored run among the tasks has one.
+
+    Args:
+        meant: the keys of the file, an unknown one as what it means: it has a fault of its own.
+    """
+    tasks = [*value["tasks"].values()] if isinstance(value.get("tasks"), Mapping) else []
+    is_stored = any(isinstance(task, Mapping) and task.get("kind") == "stored" for task in tasks)
+    if not (is_stored or "dataset" in meant):
+        document.add(("dataset",), f"is missing; write {advice(('dataset',))}")
+
+
+def _require_grading(value: Mapping[str, Any], meant: Set[str], document: Document) -> None:
     """Adds missing scorers or metrics to the faults; with matches, both may be missing."""
-    meant = {key if key in spec.ExperimentSpec.model_fields else meant_key((key,)) or key for key in value}
     is_graded = bool({"scorers", "metrics", "fairness", "tradeoffs"} & meant)
     if "matches" in meant and not is_graded:
         return
@@ -116,7 +129,7 @@ def _require_grading(value: Mapping[str, Any], document: Document) -> None:
         document.add(("matches",), f"is missing, and gate {gate!r} is about matches; {ADD_MATCHES}")
         return
     for group in ("scorers", "metrics"):
-        if group not in meant:  # else the unknown key that means it has a fault
+        if group not in meant:
             document.add((group,), f"is missing; write {advice((group,))}")
 
 

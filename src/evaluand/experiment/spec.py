@@ -369,7 +369,7 @@ class ExperimentSpec(BaseModel):
 
     model_config = _STRICT
     name: str = Field(min_length=1)
-    dataset: DatasetSpec
+    dataset: DatasetSpec | None = Field(None, description="the examples; by default those of a stored run among tasks")
     tasks: dict[str, TaskEntry] = Field(min_length=1)
     scorers: dict[str, ScorerEntry] = Field(default={}, min_length=1)
     metrics: list[MetricEntry] = Field(default=[], min_length=1)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import orjson
 from pydantic import ValidationError
 
 from evaluand.core import registry
-from evaluand.core.errors import SpecError, alternatives
+from evaluand.core.errors import DataError, SpecError, alternatives
 from evaluand.core.files.yaml import Document, Place
 from evaluand.evaluation.scorer import Scorer
 from evaluand.experiment import build
@@ -58,21 +59,35 @@ def read_tournament(entry: Mapping[str, Any], folder: Path) -> Tournament:
     Raises:
         SpecError: lists every fault.
     """
-    written = {name: _read_yaml(name, value) for name, value in entry.items()}
-    document = Document(Path(_NOWHERE), orjson.dumps(written))
+    written = {name: read_yaml(name, value) for name, value in entry.items()}
+    document = options_document(written)
     try:
         spec = MatchesSpec.model_validate(expand_matches(written))
     except ValidationError as error:
         document.add_all(error)
         spec = None
     tournament = None if spec is None else _build(spec, document, (), {}, folder)
-    try:
+    with without_place():
         document.check()
-    except SpecError as error:
-        lines = str(error).split("\n")
-        raise SpecError("\n".join(line.removeprefix(f"{_NOWHERE}:1: ") for line in lines)) from None
     assert tournament is not None  # else there are faults
     return tournament
+
+
+def options_document(value: Mapping[str, Any]) -> Document:
+    """What the options of a command say, as a document."""
+    return Document(Path(_NOWHERE), orjson.dumps(value))
+
+
+@contextmanager
+def without_place() -> Iterator[None]:
+    """A block whose faults do not name a line of such a document, which nobody sees."""
+    try:
+        yield
+    except (SpecError, DataError) as error:
+        lines = str(error).split("\n")
+        if not any(line.startswith(_NOWHERE) for line in lines):
+            raise
+        raise SpecError("\n".join(line.removeprefix(f"{_NOWHERE}:1: ") for line in lines)) from None
 
 
 _NOWHERE = "options"
@@ -147,8 +162,13 @@ def _refers_to_invalid(judge: JudgeEntry | None, spec: ValidParts, scorers: Mapp
     return isinstance(graded, KindSpec) and graded.kind in {*spec.scorer_names} - {*scorers}
 
 
-def _read_yaml(name: str, value: Any) -> Any:
+def read_yaml(name: str, value: Any) -> Any:
+    """The value of an option; YAML where it begins with `{`.
+
+    Args:
+        name: of the option, for messages.
+    """
     if isinstance(value, Mapping):
-        return {key: _read_yaml(name, each) for key, each in value.items()}
+        return {key: read_yaml(name, each) for key, each in value.items()}
     is_yaml = isinstance(value, str) and value.lstrip().startswith("{")
     return Document(Path(name), value.encode()).value if is_yaml else value

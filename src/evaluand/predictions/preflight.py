@@ -74,7 +74,8 @@ def check_answers(metric: Metric, tasks: Mapping[str, Any], replications: int | 
         SpecError: names the tasks and the remedy.
     """
     prepared = {name: as_task(task) for name, task in tasks.items()}
-    times = {name: replications or task.replications or 1 for name, task in prepared.items()}
+    own = {name: task.replications if task.stored is not None else None for name, task in prepared.items()}
+    times = {name: own[name] or replications or task.replications or 1 for name, task in prepared.items()}
     short = [name for name, n in times.items() if n < metric.fewest_answers and not may_give_several(prepared[name])]
     if short:
         k, n = metric.fewest_answers, times[short[0]]

@@ -19,7 +19,7 @@ from evaluand.aggregation.score_shards import draw_positions
 from evaluand.comparison.comparing import Comparison, compare
 from evaluand.comparison.gate_metrics import measures_of_gates
 from evaluand.comparison.rule import Gate
-from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, SpecError, kind_of, nearest
+from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, SpecError, kind_of, nearest, plural
 from evaluand.core.labels import join_name
 from evaluand.core.near import keywords
 from evaluand.core.registry import split_entry
@@ -32,6 +32,7 @@ from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluation, Evaluator, KnownScores
 from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.evaluation.preflight import warn_of_declared
+from evaluand.evaluation.sample import RowSample, choose_rows
 from evaluand.evaluation.scorer import as_scorer
 from evaluand.matches.kind import MATCHES
 from evaluand.matches.matcher import Matcher
@@ -46,6 +47,7 @@ from evaluand.run.kind import RUNS
 from evaluand.run.request import ExperimentOptions, ExperimentRequest
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import as_task
+from evaluand.run.tasks.stored import StoredTask
 from evaluand.store.store import MemoryStore, Store, check_name
 from evaluand.tradeoff.trade import Trade, compute_results, result_tables
 
@@ -146,6 +148,10 @@ class Steps:
     def __post_init__(self) -> None:
         self.dataset = Dataset.from_data(self.dataset)
         self.scorers = _named_kinds(self.scorers)
+        if isinstance(self.tasks, Mapping):
+            self.tasks = {
+                name: StoredTask(task) if isinstance(task, Run) else task for name, task in self.tasks.items()
+            }
         is_graded = not self.matches or bool(self.scorers) or bool(self.measures)
         parts: Any
         for what, parts in (("task", self.tasks), ("scorer", self.scorers)):
@@ -193,6 +199,11 @@ class Steps:
     def run_name(self, task: str) -> str:
         """The name of a task's runs and evaluations in stores."""
         return name_in_experiment(self.name, task)
+
+    @property
+    def summary_name(self) -> str | None:
+        """The name of the summary of all tasks in stores."""
+        return check_name(self.name)
 
     def seen_by(self, task: str) -> Dataset:
         """The dataset as a task sees it."""
@@ -280,10 +291,11 @@ class Steps:
         """The run of a task and its evaluation."""
         resumed = dict([request.resume] if request.resume else ())
         origin, graded = self.origin | {"task": name, "limit": request.limit}, resumed.get("evaluations")
-        options: dict[str, Any] = {"name": self.run_name(name), "origin": origin, **request.repetition}
+        options: dict[str, Any] = {"name": self.run_name(name), "origin": origin}
+        is_stored = as_task(self.tasks[name]).stored is not None
         if graded:
             run = Evaluation(runner.store, graded).read_run()
-        elif not request.calls:
+        elif not (request.calls or is_stored):
             run = _find_finished_run(runner.store, self.run_name(name))
         else:
             run = runner.run(
@@ -294,11 +306,27 @@ class Steps:
                 limit=request.limit,
                 resume=resumed.get("runs"),
                 **options,
+                **(request.repetition if request.calls else {}),
             )
         evaluation = None
         if self.scorers:
-            evaluation = evaluator.evaluate(run, self.scorers, judged=known, resume=graded, **options)
+            sample = self.sample_of(name, run, request.limit) if is_stored else None
+            scorers = self.scorers_of(name)
+            evaluation = evaluator.evaluate(
+                run, scorers, judged=known, sample=sample, resume=graded, **options, **request.repetition
+            )
         return Result(name, run, evaluation)
+
+    def scorers_of(self, task: str) -> Mapping[str, Any]:
+        """What grades a task."""
+        return self.scorers
+
+    def sample_of(self, task: str, run: Run, limit: int | None) -> RowSample | None:
+        """The rows of a stored run that are graded: those of the examples that are asked for; None if these are all."""
+        if limit is None and self.dataset.id == run.manifest["spec"]["dataset"]:
+            return None
+        asked = {*self.dataset.indices[:limit]}
+        return choose_rows(run, f"{plural(len(asked), 'example')} asked for", lambda key: key[0] in asked)
 
     def _rate(self, matches: Mapping[str, Matches]) -> MatchResults:
         """The ratings of the systems of matches by tournament."""
@@ -351,11 +379,12 @@ class Steps:
         if (budget := self.policy.shared_budget) is None:
             return
         names = sorted({self.run_name(name) for name in (*self.tasks, *(one.name for one in self.matches))})
+        stored = {run.id for task in self.tasks.values() if (run := as_task(task).stored) is not None}
         finished = (
             (f"{ref.kind}/{ref.id}", store.manifest(ref.kind, ref.id).get("spent", {}))
             for name in names
             for ref in store.named(name)
-            if ref.kind in (RUNS, EVALUATIONS, MATCHES) and store.is_sealed(ref.kind, ref.id)
+            if ref.kind in (RUNS, EVALUATIONS, MATCHES) and ref.id not in stored and store.is_sealed(ref.kind, ref.id)
         )
         for work, spent in finished:
             by_part = {f"{work}/{part}": costs for part, costs in spent.items()}  # by scorer, or round of matches
@@ -383,7 +412,7 @@ class Steps:
         by_task = {result.task: result.evaluation for result in results if result.evaluation is not None}
         if not by_task:
             return Results(results, None)
-        name = check_name(self.name) if len(results) == len(self.tasks) else None
+        name = self.summary_name if len(results) == len(self.tasks) else None
         aggregation = Aggregator(store).aggregate(
             [*by_task.values()],
             self.measures,

@@ -17,9 +17,8 @@ from evaluand.matches.ratings.method import RatingMethod
 from evaluand.matches.ratings.rating import Ratings, check_systems, rate
 from evaluand.matches.schedule import AgainstBaseline, Schedule, as_schedule
 from evaluand.metrics.base.metric import check_confidence
-from evaluand.run.kind import RUNS
 from evaluand.run.runner import Run
-from evaluand.store.store import Store, check_name, resolve
+from evaluand.store.store import Store, check_name
 
 MATCHES_NAME = "matches"
 """The default name of matches."""
@@ -196,12 +195,9 @@ def _find_run(store: Store, text: str, dataset: Dataset, tasks: Mapping[str, str
         if text == name:
             raise SpecError(f"runs: {text!r} are the runs of task {task!r}, which is compared; give the id of another")
     try:
-        _, id = resolve(store, text, RUNS)
-    except NotFound as error:
+        run = Run.open(store, text)
+    except (NotFound, SpecError) as error:
         raise SpecError(f"runs: {error}") from None
-    if not store.is_sealed(RUNS, id):
-        raise SpecError(f"runs: {text!r} is not finished; `evaluand resume {id[:12]}` continues it")
-    run = Run(store, id)
     if run.manifest["spec"]["dataset"] != dataset.id:
         raise SpecError(
             f"runs: {text!r} is over other examples than this experiment; run its task over the same dataset, where"

@@ -72,7 +72,7 @@ from evaluand.run.task import Recorded, Runnable, Task, as_task
 from evaluand.store.journal import WorkLog
 from evaluand.store.key_index import KeyIndex
 from evaluand.store.ownership import note_foreign
-from evaluand.store.store import Manifest, MemoryStore, Store, attempts, begin, check_store, sealed_digests
+from evaluand.store.store import Manifest, MemoryStore, Store, attempts, begin, check_store, exists, sealed_digests
 from evaluand.store.tables import FAILED
 from evaluand.trace.values import text_of
 
@@ -217,6 +217,8 @@ class Runner:
         """
         check_store(self.store)
         request = Request(**options)
+        if (stored := as_task(task).stored) is not None:
+            return self._name_stored(stored, as_task(task), dataset, replications, request)
         calls = Calls.requested(task, dataset, request.limit, replications, seed)
         check_prices(self.policy, calls.task)
         self.engine.check(self.policy)
@@ -274,6 +276,8 @@ class Runner:
         Calls nothing and stores nothing; `why` says what changed since the last run of this name.
         """
         request = Request(**options)
+        if (stored := as_task(task).stored) is not None:
+            return _stored_receipt(stored)
         calls = Calls.requested(task, dataset, request.limit, replications, seed)
         prepare(calls.task, calls.dataset)
         inputs = InputCheck(self.store, calls.identity)
@@ -292,6 +296,23 @@ class Runner:
         return replace(
             receipt, why=why or self._changes(self._named_run(request.name), calls, inputs, None, receipt.called)
         )
+
+    def _name_stored(
+        self, run: Run, task: Task[Any, Any], dataset: Any, replications: int | None, request: Request
+    ) -> Run:
+        """A stored run under the name that is asked for; none of its calls is repeated."""
+        if not exists(self.store, "runs", run.id):
+            raise SpecError(f"run {run.id[:12]} is not in this store; copy it with `evaluand copy`")
+        prepare(task, Dataset.from_data(dataset))
+        if request.fresh or request.retry_failed:
+            warn(f"{shown_name(request.name or task.name)}: a stored run, which cannot be called again")
+        if replications not in (None, task.replications):
+            warn(f"{shown_name(request.name or task.name)}: a stored run, with {task.replications} replications")
+        if request.name is not None:
+            self.store.refer(request.name, "runs", run.id)
+        named = Run(self.store, run.id, _stored_receipt(run))
+        named.called = request.name
+        return named
 
     def _named_run(self, name: str | None) -> str | None:
         """The id of the newest run with a name."""
@@ -389,6 +410,11 @@ class Runner:
         reused = sum(1 for _ in _reusable(self.store, calls, inputs, earlier, open_slots))
         why = "" if calls.identity.pinned else _unpinned(calls.identity.unpinned)
         return Receipt(calls.total, missing - reused, reused, n_done, why, skipped=calls.total - n_done - missing)
+
+
+def _stored_receipt(run: Run) -> Receipt:
+    total = sum(run.counts.values())
+    return Receipt(total, kept=total, why="nothing to do: the run is stored", failures=run.failures)
 
 
 _FAILURES: Final = "failures tried again"

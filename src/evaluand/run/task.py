@@ -103,6 +103,7 @@ class Task(ABC, Generic[Input, Output]):
         transient: names of error classes that are retried, in addition to those of the policy.
         retries: further attempts after transient errors, if the policy has no number.
         names_errors: the type names of its errors are not known in advance.
+        stored: the run that stands for its calls, if these were made before and cannot be made again.
     """
 
     version: str | None = None
@@ -114,6 +115,7 @@ class Task(ABC, Generic[Input, Output]):
     files: Sequence[str | os.PathLike[str]] = ()
     transient: tuple[str, ...] = ()
     retries: int = 0
+    stored: Any = None
 
     def __new__(cls, *args: Any, **named: Any) -> Self:
         refuse_base_class(cls, Task, bool(args or named))

@@ -16,7 +16,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
-import numpy as np
 import orjson
 from pydantic_core import from_json
 
@@ -27,8 +26,8 @@ from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.data.sources import open_texts
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.people_labels import HUMAN, human_scorers
+from evaluand.evaluation.sample import find_turns
 from evaluand.evaluation.scorer import Score, Scorer
-from evaluand.metrics.judging.labelling_order import draw_in_turn, random_places
 from evaluand.run.excerpts import in_reading_order, to_json
 from evaluand.run.runner import Run
 from evaluand.store.tables import ABSTAINED, COMPLETED, SCORED
@@ -108,31 +107,6 @@ def draw_labelling_rows(
     turns = find_turns(run, seed, strata)
     rows = labelling_rows(run, given=given, by=by)
     return sorted(rows, key=lambda row: (turns[row[INDEX], row["replication"]], row[RESPONSE_INDEX]))
-
-
-def find_turns(run: Run, seed: int = 0, strata: str | None = None) -> dict[tuple[int, int], int]:
-    """The place of each completed response in the order in which people label, by `_index_` and replication."""
-    dataset = run.dataset
-    if strata is not None and strata not in dataset.roles.attributes:
-        known = dataset.roles.attributes
-        raise SpecError(f"{strata!r} is not an attribute of the dataset{nearest(strata, known)}; declare it there")
-    batches = run.batches([INDEX, "replication", "status"])
-    keys = [
-        (index, replication)
-        for batch in batches
-        for index, replication, status in zip(*(batch.column(i).to_pylist() for i in range(3)), strict=True)
-        if status == COMPLETED
-    ]
-    index, replication = np.array(keys, np.int64).reshape(-1, 2).T
-    positions = np.searchsorted(np.array(dataset.indices, np.int64), index)
-    digests = np.array([np.frombuffer(each, ">i8") for each in dataset.example_digests()], np.int64).reshape(-1, 2)
-    places = random_places(digests[positions], replication, seed)
-    groups = np.zeros(len(positions), np.int64)
-    if strata is not None:
-        values = [repr(value) for batch in dataset.columns([strata]) for value in batch.column(0).to_pylist()]
-        groups = np.unique(values, return_inverse=True)[1][positions]
-    order = draw_in_turn(places, groups).tolist()
-    return {keys[place]: turn for turn, place in enumerate(order)}
 
 
 def key_of(example: bytes, answer: Any) -> str:

@@ -12,7 +12,8 @@ import numpy as np
 from evaluand.core.errors import NotFound, SpecError
 from evaluand.core.key_columns import RESPONSE_INDEX
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
-from evaluand.judges.people.human_labels import HumanLabels, Label, find_turns, key_of, labelling_rows, unmatched
+from evaluand.evaluation.sample import find_turns
+from evaluand.judges.people.human_labels import HumanLabels, Label, key_of, labelling_rows, unmatched
 from evaluand.metrics.judging.estimate import measure_kappa
 from evaluand.run.runner import Run
 from evaluand.store.tables import COMPLETED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from evaluand.core.errors import Fault
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.kind import EVALUATIONS
-from evaluand.evaluation.score_tables import row_digest
+from evaluand.evaluation.score_tables import row_texts
 from evaluand.judges.stored_rubric import find_changed_rubrics
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import evaluation_facts, example_facts
@@ -44,18 +45,16 @@ class EvaluationView(KindView):
 
     def recount(self, store: Store, id: str) -> tuple[str, object]:
         evaluation = Evaluation(store, id)
-        counts: dict[str, dict[str, int]] = {}
+        counts: dict[str, Counter[str]] = {}
         digests = []
         for scorer in evaluation.scorers:
             state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
-            tally = counts.setdefault(scorer, {})
+            tally = counts.setdefault(scorer, Counter())
             for batch in evaluation.batches(scorer):
-                columns = {name: batch.column(name).to_pylist() for name in batch.schema.names if name != "usage"}
-                for status, *row in zip(columns["status"], *columns.values(), strict=True):
-                    state.update(row_digest(row))
-                    tally[status] = tally.get(status, 0) + 1
+                state.update(b"".join(row_texts(batch)))
+                tally.update(batch.column("status").to_pylist())
             digests.append(state.digest())
-        return identity.digest_of_digests(digests).hex(), counts
+        return identity.digest_of_digests(digests).hex(), {scorer: dict(tally) for scorer, tally in counts.items()}
 
     def find_faults(self, store: Store, manifest: Manifest) -> Iterable[Fault]:
         where = f"{self.name} {manifest['id']}"
