@@ -77,7 +77,7 @@ def fingerprint(
         files: files and folders it depends on, relative to the current directory or to the folder of the code. If
             there are any, they replace everything that cannot be observed.
         seeds_estimators: whoever calls it sets each `random_state` of an estimator that is None.
-        ignores_changes: whether what the code itself changes counts only by the code that makes it.
+        ignores_changes: whether what the code itself changes counts as it was when this process first read it.
 
     Raises:
         SpecError: one of `files` does not exist or cannot be read.
@@ -94,8 +94,7 @@ def fingerprint(
     """
     walk = Walk(seeds_estimators)
     print_ = walk.run(obj, files)
-    changed = walk.lookup.changed if ignores_changes else ()
-    return Walk(seeds_estimators, changed).run(obj, files) if changed else print_
+    return Walk(seeds_estimators, walk.lookup.changed).run(obj, files) if ignores_changes else print_
 
 
 def explain(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:

@@ -22,6 +22,7 @@ from evaluand.core.fingerprint.lookup import Lookup
 from evaluand.core.fingerprint.names import CodeNames, closure_of, full_name_of
 from evaluand.core.fingerprint.outside import why_outside
 from evaluand.core.fingerprint.parts import Content, Parts, Place
+from evaluand.core.fingerprint.plain import plain_data
 from evaluand.core.fingerprint.secrets import EnvironmentSecrets
 from evaluand.core.fingerprint.source import Sources
 from evaluand.core.fingerprint.syntax import (
@@ -75,7 +76,8 @@ class Code:
         homes: where code comes from.
         lookup: looks up what is reached.
         value: gives the token of any value reached.
-        changed: names whose present values do not count, since the code itself changes them.
+        changed: names whose values count as they were when this process first read them, since the code itself changes
+            them; None where all count as they are.
     """
 
     def __init__(
@@ -85,10 +87,11 @@ class Code:
         lookup: Lookup,
         value: Callable[[Any, Place], bytes],
         secrets: EnvironmentSecrets,
-        changed: Collection[str],
+        first: Callable[[Any, str, Any, Place], bytes],
+        changed: Collection[str] | None,
     ) -> None:
         self.parts, self.homes, self.lookup, self.value, self.secrets = parts, homes, lookup, value, secrets
-        self.changed = changed
+        self.first, self.changed, self.is_versioned = first, changed or (), changed is not None
         self.sources = Sources()
         self._constants: dict[tuple[int, str], bytes] = {}
 
@@ -174,13 +177,12 @@ class Code:
         first = code.co_argcount - len(positional)
         named = dict(zip(code.co_varnames[first : code.co_argcount], positional, strict=False))
         named |= function.__kwdefaults__ or {}
-        for name in sorted(named.keys() - self.changed):
+        for name in sorted(named):
             at = place.named(f"{place.shown} (default of {name})")
-            yield leaf("default", name.encode()) + self.value(named[name], at)
+            yield leaf("default", name.encode()) + self._held(function, name, named[name], at)
         for name, value in sorted(function.__dict__.items()):
-            if name in self.changed:
-                continue
-            yield leaf("attribute", name.encode()) + self.value(value, place.named(f"{place.shown}.{name}"))
+            at = place.named(f"{place.shown}.{name}")
+            yield leaf("attribute", name.encode()) + self._held(function, name, value, at)
 
     def _closure(self, function: types.FunctionType, place: Place) -> Iterator[bytes]:
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
@@ -188,10 +190,13 @@ class Code:
                 value = cell.cell_contents
             except ValueError:  # not set yet
                 continue
-            if name in self.changed and not is_code(value):
-                continue
             at = place.named(f"{place.shown} (closure variable {name})")
-            yield leaf("closure", name.encode()) + self.value(value, at)
+            yield leaf("closure", name.encode()) + self._held(function, name, value, at)
+
+    def _held(self, owner: Any, name: str, value: Any, place: Place) -> bytes:
+        """The token of what something holds under a name."""
+        is_state = name in self.changed and not is_code(value)
+        return self.first(owner, name, value, place) if is_state else self.value(value, place)
 
     # -- names that code uses
 
@@ -242,11 +247,16 @@ class Code:
         if known := _public_name(value, name):
             self.lookup.meet(known)
             return leaf("object", known.encode())
-        if name in self.changed:
-            return self._constant(namespace, name, lambda at: self._start(name, namespace, at))
-        if self.is_unread(value):
-            return self._constant(namespace, name, lambda at: self._start(name, namespace, at) + self.value(value, at))
-        return self._constant(namespace, name, lambda at: self.value(value, at))
+        if self.is_unread(value) or (self.is_versioned and plain_data(value, self.secrets) is None):
+            return self._constant(namespace, name, lambda at: self._made(name, namespace, value, at))
+        return self._constant(namespace, name, lambda at: self._held(namespace, name, value, at))
+
+    def _made(self, name: str, namespace: Namespace, value: Any, place: Place) -> bytes:
+        """A global of which not all may be read: also the statements that set it, and what these use."""
+        source = self.sources.of(place.home.file, namespace)
+        uses = Uses(chains_of(source.statements(name) if source else ()))
+        used = self._used(uses, namespace, place)
+        return mix("made", self._start(name, namespace, place), self._held(namespace, name, value, place), *used)
 
     def is_unread(self, value: Any) -> bool:
         """Whether an object is one of a library that may give something else each time: a client, a model."""
@@ -336,9 +346,7 @@ class Code:
             if written:
                 covered.add(name)
             self.lookup.attribute(name, value)
-            if name in self.changed and not functions:
-                continue
-            token = self.value(value, place.named(f"{place.shown}.{name}"))
+            token = self._held(kind, name, value, place.named(f"{place.shown}.{name}"))
             tokens.append(leaf("member", name.encode()) + token)
         return tokens, covered
 

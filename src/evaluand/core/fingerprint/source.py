@@ -44,9 +44,13 @@ class SourceFile:
         compiled = next((c for c in same if _span(c) == position), same[0])
         return self._definition(compiled)
 
-    def statement(self, name: str) -> str:
+    def statements(self, name: str) -> list[ast.stmt]:
         """The statements at the top of the file that set a name."""
-        return "\n".join(text_of(node) for node in self.tree.body if name in _assigned(node))
+        return [node for node in self.tree.body if name in _assigned(node)]
+
+    def statement(self, name: str) -> str:
+        """The text of `statements`."""
+        return "\n".join(map(text_of, self.statements(name)))
 
     def _definition(self, code: types.CodeType) -> Definition | None:
         nodes = self.functions.get((code.co_firstlineno, code.co_name), [])

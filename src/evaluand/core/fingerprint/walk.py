@@ -19,6 +19,7 @@ import sys
 import threading
 import types
 import uuid
+import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent import futures
 from dataclasses import dataclass, field
@@ -157,18 +158,19 @@ class Walk:
     """One traversal.
 
     Args:
-        changed: names of variables and attributes whose present values do not count.
+        changed: names of variables and attributes that count as they were when this process first read them; None
+            where all count as they are.
     """
 
-    def __init__(self, seeds_estimators: bool = False, changed: Collection[str] = ()) -> None:
+    def __init__(self, seeds_estimators: bool = False, changed: Collection[str] | None = None) -> None:
         cwd = working_folder()
         self.parts = Parts()
         self.homes = Homes(cwd)
         self.files = Files(cwd)
         self.lookup = Lookup(self.homes, self.parts.unpinned, seeds_estimators)
         self.secrets = EnvironmentSecrets()
-        self.changed = changed
-        self.code = Code(self.parts, self.homes, self.lookup, self.value, self.secrets, changed)
+        self.changed = changed or ()
+        self.code = Code(self.parts, self.homes, self.lookup, self.value, self.secrets, _first_token, changed)
         self._open: set[int] = set()
         self._cyclic = False
 
@@ -200,6 +202,7 @@ class Walk:
         named = [leaf("label", label.encode()) + token for label, _, token in parts]
         files = [leaf("file", f"{name}\0{content}".encode()) for name, content in sorted(found.values())]
         order = [leaf("hash seed", str(hash_seed()).encode())] if self.lookup.ordered_by_hash else []
+        order += [leaf("optimize", bytes(sys.flags.optimize))] if sys.flags.optimize else []  # which skips assertions
         digest = mix("fingerprint", leaf("format", FORMAT), root, mix("parts", *named), mix("files", *files), *order)
         unpinned = tuple(self.parts.unpinned.values())
         return Fingerprint(
@@ -359,7 +362,7 @@ class Walk:
         for table in tables:
             for name, item in table.items():
                 self.lookup.attribute(name, item)
-        rows = [(name, table[name]) for table in tables for name in sorted(table.keys() - cached - {*self.changed})]
+        rows = [(name, table[name]) for table in tables for name in sorted(table.keys() - cached)]
         rows = [
             (name, _cookies_of_user(value) if name == "_cookies" and _is_cookie_jar(value) else item)
             for name, item in rows
@@ -369,6 +372,8 @@ class Walk:
 
     def _attribute(self, owner: object, name: str, value: Any, place: Place) -> bytes:
         value = self.secrets.hide_named(name, value)
+        if name in self.changed and not is_code(value):
+            return leaf("name", name.encode()) + _first_token(owner, name, value, place)
         return leaf("name", name.encode()) + self.value(value, place.inside(owner, f".{name}"))
 
 
@@ -396,6 +401,22 @@ def _cookies_of_user(jar: Any) -> list[tuple[str, ...]]:
     """The cookies of a jar but for those that services set: these expire, or their domain is that of the request."""
     own = (each for each in jar if not each.expires and (each.domain_specified or not each.domain))
     return sorted((each.domain, each.path, each.name, each.value or "") for each in own)
+
+
+_first: dict[tuple[int, str], tuple[Any, bytes]] = {}  # the owner, or a reference to it, and the token
+
+
+def _first_token(owner: Any, name: str, value: Any, place: Place) -> bytes:
+    """What something held under a name when this process first read it; what calls change since then does not count."""
+    key = id(owner), name
+    if key not in _first:
+        digest = Walk().run(value, home=place.home).digest
+        try:
+            kept: Any = weakref.ref(owner, lambda _: _first.pop(key, None))
+        except TypeError:
+            kept = owner  # so that its id stays its own
+        _first[key] = kept, leaf("first", digest.encode())
+    return _first[key][1]
 
 
 class _Cycle(Exception):
