@@ -97,8 +97,8 @@ def test_a_change_makes_the_calls_again_and_says_before_what_they_cost(
     assert (notes(call("run", "own.yaml")), n_calls()) == ([], 2)
     edit(file, old, new)
     assert notes(call("run", "own.yaml")) == [
-        f"note: own/app: {change}, so 2 calls of 2 are made again, which used 2 requests, 14 input tokens, 2 output"
-        " tokens, cost 0.50 USD; --keep-answers (keep_answers=True) takes the stored answers over"
+        f"note: own/app: {change}, so 2 answers are made again; the earlier ones used 2 requests, 14 input tokens, 2"
+        " output tokens, cost 0.50 USD; --keep-answers (keep_answers=True) takes them over"
     ]
     assert n_calls() == 4
     assert (notes(call("run", "own.yaml")), n_calls()) == ([], 4)
@@ -121,7 +121,8 @@ def test_kept_answers_cost_no_call_and_every_number_of_them_says_so(
     call("report", "own", "-o", "own.html")
     assert said in Path("own.html").read_text()
     run = Run.open(DirectoryStore(".evaluand"), "own/app")
-    assert run.manifest["kept"]["changes"] == [change]
+    [kept] = run.manifest["kept"]
+    assert (kept["changes"], kept["kept"], kept["of"]) == ([change], 2, 2)
 
 
 def test_kept_answers_are_given_by_their_name_alone(folder: Path) -> None:
@@ -144,6 +145,33 @@ def test_a_changed_scorer_grades_again_and_makes_no_call(folder: Path) -> None:
     edit("app.py", "output == expected", "len(output) == len(expected)")
     assert "2 done now" in call("run", "own.yaml").stdout
     assert n_calls() == 2
+
+
+PAID = """
+
+def paid(output, expected):
+    from evaluand import report_usage
+    with open("grades", "a") as grades:
+        grades.write("1")
+    report_usage(input_tokens=3, output_tokens=1, cost=0.5, currency="USD", model="judge")
+    return output == expected
+"""
+
+
+def test_scores_of_a_changed_scorer_are_repeated_with_their_cost_or_kept(folder: Path) -> None:
+    Path("app.py").write_text(APP + PAID)
+    edit("own.yaml", 'same: {function: app.py:same, version: "1"}', 'same: {function: app.py:paid, version: "1"}')
+    call("run", "own.yaml")
+    before = Path("grades").read_text()
+    edit("app.py", "return output == expected\n", "return output >= expected\n")
+    kept = call("run", "own.yaml", "--keep-answers")
+    assert (notes(kept), Path("grades").read_text()) == ([], before)
+    said = "own/app: 2 of 2 scores of same were kept from before a change: app.paid changed"
+    assert said in " ".join(kept.output.split())
+    edit("app.py", "return output >= expected\n", "return output <= expected\n")
+    [note] = notes(call("run", "own.yaml"))
+    assert "app.paid changed, so 2 scores of same are made again; the earlier ones used 2 requests" in note
+    assert Path("grades").read_text() == before * 2
 
 
 def test_keeping_and_repeating_all_contradict_each_other(folder: Path) -> None:

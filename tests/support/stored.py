@@ -140,8 +140,8 @@ def read_status(folder: Path, recording: str) -> Data:
 
 def finish(folder: Path) -> Data:
     """Finishes what is open, with the project's code in the working folder; counts and digests of what it became."""
-    call(folder, "resume", "grading/quick", "--yes")
-    call(folder, "feedback", "work", "guide/3", "--allow", "sample_guide", "--allow", "sample_reviews")
+    call(folder, "run", "grading.yaml", "--task", "quick", "--keep-answers")
+    call(folder, "resume", "guide/3", "--give-up", "--allow", "sample_guide", "--allow", "sample_reviews")
     store = DirectoryStore(folder / "store")
     kinds = {"grading/quick": "evaluations", "guide/3": "recordings"}
     named = {ref.name: ref.id for ref in store.refs() if kinds.get(ref.name) == ref.kind}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from typing import Any, Unpack
@@ -31,8 +31,8 @@ from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, T
 from evaluand.engine.observation import Node, Observer
 from evaluand.engine.outcome import Outcome
 from evaluand.engine.policy import Policy
-from evaluand.engine.reuse import Answer, InputCheck, OpenSlots
-from evaluand.evaluation.earlier_scores import lane_name, read_scores, scored_keys, work_of
+from evaluand.engine.reuse import Answer, InputCheck, Inputs, OpenSlots
+from evaluand.evaluation.earlier_scores import Scores, lane_name, read_scores, scored_keys, work_of
 from evaluand.evaluation.grading import N_FIELDS, Grader, failure_in_grade, line_of
 from evaluand.evaluation.preflight import warn_of_unequal
 from evaluand.evaluation.sample import RowSample
@@ -52,6 +52,7 @@ from evaluand.models.account import Account
 from evaluand.models.capture import observable
 from evaluand.models.preflight import check_prices
 from evaluand.models.usage_total import RowUsage
+from evaluand.run.kept_answers import EarlierAnswers
 from evaluand.run.kind import RUNS
 from evaluand.run.request import StepOptions, StepRequest
 from evaluand.run.runner import Run
@@ -231,6 +232,8 @@ class Evaluator:
         store = run.store if self.store is None else self.store
         check_store(store)
         inputs = {n: InputCheck(store, identity, n) for n, identity in grading.identities.items()}
+        named = store.named(request.name) if request.name else ()
+        before = next((ref.id for ref in named if ref.kind == "evaluations"), None)
         manifest = begin(
             store,
             "evaluations",
@@ -248,10 +251,11 @@ class Evaluator:
                         and not isinstance(grading.scorers[n], StoredScores)
                     )
                     or (request.retry_failed and _has_failures(store, last, run))
+                    or (request.keep_answers and is_without_kept(store.manifest("evaluations", last)))
                 )
             ),
             resume=request.resume,
-            about=lambda: grading.about(request, inputs),
+            about=lambda: grading.about(request, inputs, store, before),
         )
         total = sum(run.counts.values()) * len(grading.scorers)
         if is_made := "digest" in manifest:
@@ -261,7 +265,7 @@ class Evaluator:
             why = "nothing to do: the same responses were graded by the same scorers before"
             receipt = Receipt(total, kept=total, why=why)
         else:
-            with closing(_Job(self, store, grading, manifest, inputs)) as job:
+            with closing(_Job(self, store, grading, manifest, inputs, before)) as job:
                 job.perform(judged or {})
             why = "; ".join(dict.fromkeys([*job.stale, *grading.describe_unpinned(request)]))
             receipt = Receipt(
@@ -353,16 +357,25 @@ class _Grading:
         identity = self.identities[name]
         return work_of(identity.spec) if identity.pinned else None
 
-    def about(self, request: StepRequest, inputs: Mapping[str, InputCheck]) -> Manifest:
+    def about(
+        self, request: StepRequest, inputs: Mapping[str, InputCheck], store: Store, before: str | None
+    ) -> Manifest:
         """The entries of the manifest besides the spec."""
+        kept: list[dict[str, Any]] = []
+        for name, check in inputs.items() if request.keep_answers else ():
+            rows = RowStream(self.run, self.scorers[name], self.sample)
+            slots = OpenSlots((unit.slot, unit.digest) for unit in rows.take(0, rows.total))
+            kept += earlier_scores(store, before, name, check).kept(slots, rows.total)
+        changed = {name for name in inputs if any(entry["what"] == scores_of(name) for entry in kept)}
         parts = {name: dict(identity.parts) for name, identity in self.identities.items()}
         reasons = [f"{name}: {why}" for name, each in self.unpinned(request).items() for why in each]
         judges = [name for name, scorer in self.scorers.items() if scorer.is_judge]
         made_of = {"run": self.run.id, "parts": parts, "unpinned": reasons} | ({"judges": judges} if judges else {})
         rubrics = {name: list(scorer.rubrics) for name, scorer in self.scorers.items() if scorer.rubrics}
         made_of |= {"rubrics": rubrics} if rubrics else {}
-        return {
-            "work": [work for name in self.scorers if (work := self.work(name))],
+        made_of |= {"before": before} if before else {}
+        return ({"kept": kept} if kept else {}) | {
+            "work": [work for name in self.scorers if name not in changed and (work := self.work(name))],
             "pinned": self.pinned,
             "observed": any(check.observer for check in inputs.values()),
             "fresh": request.fresh,
@@ -408,8 +421,10 @@ class _Job:
         grading: _Grading,
         manifest: Manifest,
         inputs: Mapping[str, InputCheck],
+        before: str | None,  # the evaluation that the name meant
     ) -> None:
         self.evaluator, self.store, self.manifest, self.inputs = evaluator, store, manifest, inputs
+        self.before = before
         self.grading, self.run = grading, grading.run
         self.lanes: list[WorkLog] = []
         self.prepared: list[Scorer] = []
@@ -462,6 +477,8 @@ class _Job:
         work = None if self.manifest["fresh"] else self.grading.work(name)
         if work and lane.n_done < lane.slots:
             self._reuse(lane, work, tally, inputs)
+        if lane.n_done < lane.slots:
+            self._settle_changes(lane, name, tally, inputs)
         keyed = KeyedWork(
             lane,
             lambda start, stop: (
@@ -638,6 +655,43 @@ class _Job:
         digests = sealed_digests(self.store, "evaluations", sources)
         index = KeyIndex(self.store, f"evaluations/{work}", digests, lambda id: scored_keys(self.store, id, work))
         tally.reused += self._append(lane, open_slots.fill_from(index, read, inputs.observer))
+
+    def _settle_changes(self, lane: WorkLog, name: str, tally: Tally, inputs: InputCheck) -> None:
+        """Takes over the scores from before a change of the scorer that are kept, or says what they cost."""
+        earlier = earlier_scores(self.store, self.before, name, inputs)
+        if not earlier.changes and "kept" not in self.manifest:
+            return
+        open_slots = OpenSlots((u.slot, u.digest) for u in self.rows.take(0, lane.slots) if not lane.is_done(u.slot))
+        for kept in self.manifest.get("kept", ()):
+            if kept["what"] == scores_of(name):
+                lines = replace(earlier, ids=kept["from"]).lines(open_slots, inputs.observer)
+                tally.reused += self._append(lane, lines)
+        if not self.manifest["fresh"] and "kept" not in self.manifest:
+            earlier.warn_of_cost(tally.label, open_slots, lambda manifest: manifest.get("usage", {}).get(name))
+
+
+def is_without_kept(manifest: Manifest) -> bool:
+    """Whether open work takes nothing over from before a change of code."""
+    return "digest" not in manifest and "kept" not in manifest
+
+
+def scores_of(name: str) -> str:
+    """What the scores of a scorer are called."""
+    return f"scores of {name}"
+
+
+def earlier_scores(store: Store, evaluation: str | None, name: str, inputs: InputCheck) -> EarlierAnswers:
+    """The scores by one scorer of an evaluation, and of those that its name meant before."""
+
+    def read(id: str) -> Iterator[tuple[Scores, Inputs]]:
+        spec = store.manifest("evaluations", id)["spec"]["scorers"][name]
+        yield from read_scores(store, id, work_of(spec))
+
+    def spec_in(manifest: Manifest) -> Mapping[str, Any] | None:
+        spec: Mapping[str, Any] | None = manifest["spec"]["scorers"].get(name)
+        return spec
+
+    return EarlierAnswers.of(store, "evaluations", scores_of(name), evaluation, read, inputs, spec_in)
 
 
 def find_evaluations_of(store: Store, run: str) -> list[Evaluation]:

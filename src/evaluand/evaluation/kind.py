@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from evaluand.run.kind import RUNS
 from evaluand.store import checks
-from evaluand.store.kinds import AMOUNTS, USAGE, WORK, Kind, Origin, Page, provenance
+from evaluand.store.kinds import AMOUNTS, KEPT, USAGE, WORK, Kind, Origin, Page, provenance
 
 EVALUATIONS: Final = "evaluations"
 
@@ -71,7 +71,7 @@ KIND: Final = Kind(
     found_by=("dataset", "run"),
     counts=checks.map_of(checks.COUNTS),
     keys=WORK,
-    optional={"usage": checks.map_of(USAGE), "spent": checks.map_of(AMOUNTS)},
+    optional={"usage": checks.map_of(USAGE), "spent": checks.map_of(AMOUNTS), "kept": KEPT},
     agree=_agree,
     row="finished grade",
     page=Page("evaluation", {"sealed": "v"}),

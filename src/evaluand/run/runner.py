@@ -366,11 +366,10 @@ class Runner:
         facts |= ({"before": before} if before else {}) | (
             {"covered": list(identity.covered)} if identity.covered else {}
         )
-        kept: dict[str, Any] = {}
+        kept: list[dict[str, Any]] = []
         if request.keep_answers:
-            earlier = EarlierAnswers.of(self.store, before, inputs, identity.spec)
-            kept = earlier.facts(calls.open_slots(lambda slot: False), calls.total)
-        return kept | {
+            kept = earlier_answers(self.store, before, inputs).kept(calls.open_slots(lambda slot: False), calls.total)
+        return ({"kept": kept} if kept else {}) | {
             "work": [calls.work] if calls.work and not kept else [],  # kept answers are given by this name alone
             "pinned": identity.pinned,
             "observed": inputs.observer is not None,
@@ -451,6 +450,19 @@ def _reusable(
 
 def _unpinned(reasons: Sequence[str]) -> str:
     return f"unpinned, so never reused: {summarize_reasons(reasons)}"
+
+
+def earlier_answers(store: Store, run: str | None, inputs: InputCheck) -> EarlierAnswers:
+    """The answers of a run, and of those that its name meant before."""
+    return EarlierAnswers.of(
+        store,
+        "runs",
+        "answers",
+        run,
+        lambda id: [(completed(store, id), inputs_of(store, id))],
+        inputs,
+        lambda manifest: manifest["spec"]["task"],
+    )
 
 
 def repeat_calls(
@@ -566,14 +578,14 @@ class _Job:
         open_slots = self.calls.open_slots(self.lane.is_done)
         if not open_slots.left:
             return
-        if kept := self.manifest.get("kept"):
-            for line in EarlierAnswers(self.store, tuple(kept["runs"])).lines(open_slots, self.inputs.observer):
+        earlier = earlier_answers(self.store, before, self.inputs)
+        for kept in self.manifest.get("kept", ()):
+            for line in replace(earlier, ids=kept["from"]).lines(open_slots, self.inputs.observer):
                 self.lane.append(line)
                 self.tally.reused += 1
             self.lane.refresh()
-        elif before is not None and not self.manifest["fresh"]:
-            earlier = EarlierAnswers.of(self.store, before, self.inputs, self.calls.identity.spec)
-            earlier.warn_of_cost(self.tally.label, open_slots)
+        if not self.manifest["fresh"] and "kept" not in self.manifest:
+            earlier.warn_of_cost(self.tally.label, open_slots, lambda manifest: manifest.get("usage"))
 
     @cached_property
     def _earlier(self) -> list[str]:

@@ -328,10 +328,18 @@ AMOUNTS: Final = checks.map_of(checks.number)
 USAGE: Final = checks.object_of(
     {"cost": AMOUNTS}, dict.fromkeys(("rows", "requests", "input_tokens", "output_tokens"), checks.count)
 )
-KEPT: Final = checks.object_of(
-    {"runs": checks.IDS, "changes": checks.TEXTS, "answers": checks.count, "of": checks.count}
+KEPT: Final = checks.list_of(
+    checks.object_of(
+        {
+            "what": checks.text,
+            "from": checks.IDS,
+            "changes": checks.TEXTS,
+            "kept": checks.count,
+            "of": checks.count,
+        }
+    )
 )
-"""Answers that were taken over from before a change of code: of which runs, what changed, how many of how many."""
+"""What was taken over from before a change of code: from which artifacts, what changed, how many of how many."""
 
 WORK: Final[dict[str, Check]] = {"pinned": checks.flag, "fresh": checks.flag}
 """The keys of the manifest of work: whether it is reused, and whether it was asked for afresh."""

@@ -408,7 +408,8 @@ def caveats(store: Store, made: Iterable[tuple[str, str]]) -> list[str]:
         made: the (kind, id) of each artifact.
     """
     runs = _made_of(store, made)
-    return [*map(str, _stops_among(runs)), *dict.fromkeys(filter(None, map(_kept_answers, runs)))]
+    kept = (sentence for manifest in runs for sentence in _kept_answers(manifest))
+    return [*map(str, _stops_among(runs)), *dict.fromkeys(kept)]
 
 
 def find_stops(store: Store, made: Iterable[tuple[str, str]]) -> list[UntilOrigin]:
@@ -436,13 +437,11 @@ def _stops_among(manifests: Iterable[Manifest]) -> list[UntilOrigin]:
     return [*dict.fromkeys(stop for stop in stops if stop and stop.drawn < stop.of)]
 
 
-def _kept_answers(manifest: Manifest) -> str:
-    kept = manifest.get("kept")
-    if not kept:
-        return ""
+def _kept_answers(manifest: Manifest) -> Iterator[str]:
     name = shown_name(manifest["name"] or manifest["id"][:12])
-    kept_answers = f"{kept['answers']:,} of {kept['of']:,} answers were kept from before a change"
-    return f"{name}: {kept_answers}: {'; '.join(kept['changes'])}"
+    for kept in manifest.get("kept", ()):
+        share = f"{kept['kept']:,} of {kept['of']:,} {kept['what']}"
+        yield f"{name}: {share} were kept from before a change: {'; '.join(kept['changes'])}"
 
 
 def sealed_digests(store: Store, kind: str, ids: Iterable[str]) -> dict[str, str | None]:
