@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 from pydantic import BaseModel
 from support.places import VECTORS_FOLDER, needs
+from support.unread import Unread
 
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError
 from evaluand.evaluation.scorers.text_overlap import Bleu
@@ -964,13 +965,14 @@ def test_a_run_of_other_examples_or_settings_is_not_gone_on_with(
     kept: Repositories, inputs: str, options: dict[str, Any]
 ) -> None:
     calls: list[str] = []
+    fails = Unread(False)
 
     class Fragile(Shout):
         version = "1"
 
         def do_run(self, input: str, task_span: TaskSpan) -> str:
             calls.append(input)
-            if fails and input == "c":
+            if fails.value and input == "c":
                 raise ValueError("boom")
             return input.upper()
 
@@ -981,10 +983,10 @@ def test_a_run_of_other_examples_or_settings_is_not_gone_on_with(
         runner = Runner(Fragile(), kept.datasets, kept.runs, "fragile")
         return runner.run_dataset("letters", max_workers=1, resume_from_recovery_data=True, **options)
 
-    fails = True
+    fails.value = True
     with pytest.raises(ValueError, match="boom"):
         run("abcd", abort_on_error=True, seed=1, environment_version="A")
-    fails = False
+    fails.value = False
     calls.clear()
     other = run(inputs, **{"seed": 1, "environment_version": "A"} | options)
     count = options.get("num_examples", 4)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from support.unread import Unread
 
 from evaluand import (
     Dataset,
@@ -304,13 +305,13 @@ def test_texts_of_judges_that_no_file_can_store_are_escaped_or_fail_their_row(st
 
 
 def test_a_judge_that_hangs_or_ends_the_process_costs_its_rows_which_are_judged_again(store: Store) -> None:
-    is_well = False
+    is_well = Unread(False)
 
     @comparison_scorer(version="1")
     async def judge(first: str, second: str, index: int) -> str:
-        if not is_well and index == 0:
+        if not is_well.value and index == 0:
             await asyncio.sleep(60)
-        if not is_well and index == 1:
+        if not is_well.value and index == 1:
             raise SystemExit(2)
         return "tie"
 
@@ -320,7 +321,7 @@ def test_a_judge_that_hangs_or_ends_the_process_costs_its_rows_which_are_judged_
     reasons = [str(reason) for (reason,) in rows_of(matches, "reason")[:4:2]]
     assert "took longer than 0.05 s" in reasons[0]
     assert "SystemExit: 2" in reasons[1]
-    is_well = True
+    is_well.value = True
     assert receipt_of(Matcher().match(runs, judge)) == (0, 0, 8)
     again = Matcher().match(runs, judge, retry_failed=True)
     assert (receipt_of(again), again.counts) == ((4, 4, 0), {"scored": 8})

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.unread import Unread
 
 from evaluand.core.errors import SpecError
 from evaluand.data.dataset import Dataset
@@ -261,21 +262,21 @@ def test_what_another_process_spends_on_the_same_run_counts(tmp_path: Path) -> N
     store = DirectoryStore(tmp_path)
     with pytest.raises(Aborted):
         Runner(store, one_by_one("1 USD")).run(meddled, data(50))
-    OPENED[:] = store.ids("runs")
-    FOLDER[:] = [tmp_path]
+    OPENED.value[:] = store.ids("runs")
+    FOLDER.value[:] = [tmp_path]
     with pytest.raises(Aborted, match=r"the budget of 60 USD is spent \(10[56] USD\)"):
         Runner(store, one_by_one("60 USD")).run(meddled, data(50))
 
 
-OPENED: list[str] = []
-FOLDER: list[Path] = []
+OPENED = Unread(list[str]())
+FOLDER = Unread(list[Path]())
 
 
 @task(version="1")
 def meddled(number: int) -> int:
     """In the sixth call, another writer notes that it has spent 100 USD."""
-    if OPENED and len(ASKED) == 5:
-        lane = DirectoryStore(FOLDER[0]).lane("runs", OPENED.pop(), "responses", 50)
+    if OPENED.value and len(ASKED) == 5:
+        lane = DirectoryStore(FOLDER.value[0]).lane("runs", OPENED.value.pop(), "responses", 50)
         lane.note_spent(100.0, "USD")
         lane.close()
         threading.Event().wait(1.1)  # the journal is read again after a second

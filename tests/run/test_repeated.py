@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from support.unread import Unread
 
-from evaluand import Dataset, DirectoryStore, Run, Runner, report_usage
+from evaluand import Dataset, DirectoryStore, Evaluation, Evaluator, Run, Runner, report_usage
 from evaluand.engine import repeated
+from evaluand.evaluation.scorers.pattern import Includes
 
 DATA = Dataset.from_rows([{"input": f"q{i}"} for i in range(20)])
 CALLS = Unread(list[str]())
@@ -141,6 +142,34 @@ def test_an_interrupted_run_goes_on_without_a_check(tmp_path: Path) -> None:
     done = len(CALLS.value)
     stops.value = False
     assert run_in_another_process(store, stopping)[0] == 20 - done
+
+
+def exact(output: str, expected: str) -> bool:
+    CALLS.value.append(output)
+    return output == expected + WORDS.value
+
+
+def grade_in_another_process(run: Run, *, again: bool = True) -> tuple[int, Evaluation]:
+    if again:
+        repeated._made_here.clear()
+    CALLS.value.clear()
+    evaluation = Evaluator().evaluate(run, {"exact": exact, "words": Includes()})
+    return len(CALLS.value), evaluation
+
+
+def test_scores_are_checked_likewise_each_scorer_by_itself(tmp_path: Path) -> None:
+    rows = [{"input": f"q{i}", "expected": f"Q{i}"} for i in range(20)]
+    run = Runner(DirectoryStore(tmp_path)).run(steady, Dataset.from_rows(rows))
+    assert grade_in_another_process(run)[0] == 20
+    assert grade_in_another_process(run, again=False)[0] == 0
+    assert [grade_in_another_process(run)[0] for _ in range(3)] == [2, 0, 0]
+    WORDS.value = ""
+    [path] = tmp_path.glob("evaluations/*/check-*.json")
+    path.unlink()
+    called, evaluation = grade_in_another_process(run)
+    assert (called, evaluation.table("exact")["value"].to_pylist()) == (2 + 20, [1.0] * 20)
+    assert evaluation.receipt is not None
+    assert "exact: 2 answers repeated as a check came out differently" in evaluation.receipt.why
 
 
 def test_a_damaged_outcome_is_checked_again(tmp_path: Path) -> None:

@@ -20,18 +20,18 @@ import numpy as np
 from evaluand.core import identity
 from evaluand.core.errors import plural
 from evaluand.engine.observation import Node
-from evaluand.store.store import Store, sealed_manifest
+from evaluand.store.store import Manifest, Store, sealed_manifest
 
 CHECKED: Final = 2  # answers
 _DRAWN: Final = 16  # among which they are sought
-_LONGEST: Final = 10.0  # seconds of a call, with its share of what is prepared
+LONGEST: Final = 10.0  # seconds of a call, with its share of what is prepared
 _NOT_REPEATED: Final = "no answer was repeated as a check, since its calls cost, take long, write files or reach out"
 _made_here: Final[set[tuple[int | str, str, str]]] = set()
 
 
-def note_made(store: Store, kind: str, id: str) -> None:
-    """Takes note of work whose answers this process makes."""
-    _made_here.add((_place_of(store), kind, id))
+def note_made(store: Store, what: str, id: str) -> None:
+    """Takes note of an artifact whose answers this process makes, or has checked: of a kind, or by some code."""
+    _made_here.add((_place_of(store), what, id))
 
 
 def _place_of(store: Store) -> int | str:
@@ -45,7 +45,7 @@ class Repeatable:
 
     Attributes:
         answer: what must be the same.
-        seconds: how long the call took.
+        seconds: how long the call took, with its share of what was prepared.
     """
 
     slot: int
@@ -64,28 +64,33 @@ class Outcome:
 def check_reuse(
     store: Store,
     kind: str,
-    sources: Iterable[str],
+    sources: Sequence[str],
+    work: str,
+    total: Callable[[Manifest], int],
     read: Callable[[str, np.ndarray[Any, Any]], Iterator[Repeatable]],
     repeat: Callable[[str, Sequence[int]], Mapping[int, Any]],
     libraries: Iterable[str],
-    prepared: float = 0.0,
 ) -> Outcome:
     """Whether the answers of earlier work are given again the same.
 
     Args:
         sources: the ids of earlier work of the same code, the first to be checked first.
+        work: what identifies the code and its settings.
+        total: how many slots some work has.
         read: the answers at some slots of one, ascending, that may be repeated.
         repeat: gives answers again: slot → answer.
         libraries: the packages that the code uses.
-        prepared: how long what all calls need took to load, in seconds.
     """
-    sources = [*sources]
-    if any((_place_of(store), kind, id) in _made_here for id in sources):
+    place = _place_of(store)
+    if any((place, made, id) in _made_here for id in sources for made in (kind, work)):
         return Outcome()
-    known = {id: store.checks(kind, id) for id in sources}
-    if any(not outcome.get("same") for outcomes in known.values() for outcome in outcomes.values()):
+    known = {
+        id: {key: outcome for key, outcome in store.checks(kind, id).items() if outcome.get("work") == work}
+        for id in sources
+    }
+    if any(not outcome["same"] for outcomes in known.values() for outcome in outcomes.values()):
         return Outcome(False, "an answer that was repeated came out differently")
-    key = _environment(libraries)
+    key = _environment(work, libraries)
     if outcome := next((outcomes[key] for outcomes in known.values() if key in outcomes), None):
         return Outcome(note="" if outcome["rows"] else _NOT_REPEATED)
     for id in sources:
@@ -93,13 +98,13 @@ def check_reuse(
         if manifest is None:
             continue
         chance = random.Random(f"{id}{key}{len(known[id])}")
-        total = sum(manifest["counts"].values())
-        slots = np.array(sorted(chance.sample(range(total), min(_DRAWN, total))))
-        drawn = [answer for answer in read(id, slots) if answer.seconds + prepared / CHECKED <= _LONGEST]
+        n = total(manifest)
+        slots = np.array(sorted(chance.sample(range(n), min(_DRAWN, n))))
+        drawn = [answer for answer in read(id, slots) if answer.seconds <= LONGEST]
         chosen = {answer.slot: answer.answer for answer in chance.sample(drawn, min(CHECKED, len(drawn)))}
         same = not chosen or repeat(id, sorted(chosen)) == chosen
-        store.add_check(kind, id, key, {"same": same, "rows": sorted(chosen)})
-        note_made(store, kind, id)
+        store.add_check(kind, id, key, {"work": work, "same": same, "rows": sorted(chosen)})
+        note_made(store, work, id)
         if not chosen:
             return Outcome(note=_NOT_REPEATED)
         rows = f"{plural(len(chosen), 'answer')} repeated as a check"
@@ -116,7 +121,8 @@ def is_harmless(node: str | None, nodes: Mapping[str, Node]) -> bool:
     return True
 
 
-def _environment(libraries: Iterable[str]) -> str:
-    """A digest of what the outcome of a check depends on: Python, the architecture, the packages that the code uses."""
+def _environment(work: str, libraries: Iterable[str]) -> str:
+    """A digest of what the outcome depends on: the code, Python, the architecture, the packages that the code uses."""
     versions = {name: str(vars(sys.modules.get(name, sys)).get("__version__", "")) for name in libraries}
-    return identity.digest([platform.python_version(), platform.machine(), dict(sorted(versions.items()))]).hex()
+    where = [platform.python_version(), platform.machine(), dict(sorted(versions.items()))]
+    return identity.digest([work, *where]).hex()

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, overload
 
 from evaluand.core.errors import DataError, SpecError, nearest, with_article
+from evaluand.core.fingerprint import Identity
 from evaluand.core.registry import find, make_default
 from evaluand.evaluation.scorer import (
     FunctionScorer,
@@ -150,7 +152,7 @@ class FunctionComparison(FunctionScorer, ComparisonScorer):
         function: has parameters named from `COMPARISON_ARGUMENTS`, in any order, or else two of any name, which are
             given the first and the second response. Further parameters need defaults.
         name: shown in tables; the function's name if not given.
-        version: with the name, pins the scorer instead of its fingerprint.
+        version: names what the code cannot show, such as the model that it asks.
         files: further files whose content it depends on.
         batch: whether each argument is a list, and so is the result.
 
@@ -168,6 +170,11 @@ class FunctionComparison(FunctionScorer, ComparisonScorer):
                 f"judge {self.name!r} has the parameters {', '.join(self.arguments)}; give it the parameters first and"
                 " second, or responses for all responses to an example"
             )
+
+    def identify(self) -> Identity:
+        own = super().identify()
+        name = {} if self.declared is None else {"name": self.name}  # by which ratings tell judges apart
+        return replace(own, spec={**own.spec, **name})
 
 
 @overload

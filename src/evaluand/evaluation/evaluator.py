@@ -25,16 +25,19 @@ from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.core.labels import shown_name
 from evaluand.core.near import keywords
 from evaluand.core.provenance import provenance
+from evaluand.engine import repeated
 from evaluand.engine.engine import Engine
 from evaluand.engine.engines.local import InlineEngine, LocalEngine, make_calls_inline
 from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally, take_turn_to_seal
 from evaluand.engine.observation import Node, Observer
 from evaluand.engine.outcome import Outcome
 from evaluand.engine.policy import Policy
+from evaluand.engine.repeated import note_made
 from evaluand.engine.reuse import Answer, InputCheck, Inputs, OpenSlots
 from evaluand.evaluation.earlier_scores import Scores, lane_name, read_scores, scored_keys, work_of
 from evaluand.evaluation.grading import N_FIELDS, Grader, failure_in_grade, line_of
 from evaluand.evaluation.preflight import warn_of_unequal
+from evaluand.evaluation.repeated_scores import check_scores
 from evaluand.evaluation.sample import RowSample
 from evaluand.evaluation.score_tables import KnownRows, ScoredRows, ScoreTable, known_batches, known_records
 from evaluand.evaluation.scorer import (
@@ -64,6 +67,7 @@ from evaluand.store.store import (
     Manifest,
     Ref,
     Store,
+    attempts,
     begin,
     check_name,
     check_store,
@@ -232,6 +236,8 @@ class Evaluator:
         store = run.store if self.store is None else self.store
         check_store(store)
         inputs = {n: InputCheck(store, identity, n) for n, identity in grading.identities.items()}
+        checked = {} if request.fresh else self._check_reuse(store, grading, inputs)
+        grading = grading.without_pins({name: found.note for name, found in checked.items() if not found.same})
         named = store.named(request.name) if request.name else ()
         before = next((ref.id for ref in named if ref.kind == "evaluations"), None)
         manifest = begin(
@@ -262,9 +268,11 @@ class Evaluator:
             if budget := self.policy.shared_budget:
                 for name, costs in manifest.get("spent", {}).items():
                     budget.count_earlier(_work_name(manifest, name), costs)
-            why = "nothing to do: the same responses were graded by the same scorers before"
+            notes = [f"{name}: {found.note}" for name, found in checked.items() if found.note]
+            why = "; ".join(["nothing to do: the same responses were graded by the same scorers before", *notes])
             receipt = Receipt(total, kept=total, why=why)
         else:
+            note_made(store, "evaluations", manifest["id"])
             with closing(_Job(self, store, grading, manifest, inputs, before)) as job:
                 job.perform(judged or {})
             why = "; ".join(dict.fromkeys([*job.stale, *grading.describe_unpinned(request)]))
@@ -277,6 +285,18 @@ class Evaluator:
         if not is_made:
             warn_of_unequal(evaluation, run, grading.scorers)
         return evaluation
+
+    def _check_reuse(
+        self, store: Store, grading: _Grading, inputs: Mapping[str, InputCheck]
+    ) -> dict[str, repeated.Outcome]:
+        """Whether earlier scores of code without a version are given again the same, by scorer."""
+        last = next(reversed(attempts(store, "evaluations", grading.spec)), None)
+        found: dict[str, repeated.Outcome] = {}
+        for name, scorer in grading.scorers.items():
+            if (work := grading.work(name)) is not None:
+                sources = [last] if last else store.find("evaluations", work)
+                found[name] = check_scores(store, sources, work, scorer, inputs[name], self.policy)
+        return found
 
 
 def _work_name(manifest: Manifest, scorer: str) -> str:
@@ -346,6 +366,11 @@ class _Grading:
             for name, identity in self.identities.items()
             if identity.unpinned
         }
+
+    def without_pins(self, reasons: Mapping[str, str]) -> _Grading:
+        """The same, where some scorers turned out to be unpinned: name → why."""
+        changed = {n: replace(self.identities[n], pinned=False, unpinned=(why,)) for n, why in reasons.items()}
+        return replace(self, identities={**self.identities, **changed})
 
     def describe_unpinned(self, request: StepRequest) -> Iterator[str]:
         """Why rows were graded that earlier work could have answered, if scorers are unpinned."""

@@ -340,7 +340,7 @@ class FunctionScorer(Scorer):
             the output and what was expected. Returns a number, bool, text, data, None or a `Score`. Further
             parameters need defaults. With `batch=True` each argument is a list and so is the result.
         name: shown in tables; the function's name if not given.
-        version: with the name, pins the scorer instead of its fingerprint.
+        version: names what the code cannot show, such as the model that it asks; the code counts beside it.
         files: further files whose content it depends on.
 
     Raises:

@@ -80,7 +80,7 @@ class CodeSpec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
     function: str = Field(pattern=r"^[^:]+:[A-Za-z_][\w.]*$")
     parameters: dict[str, Any] = Field(default={}, description="arguments, if the name is a class")
-    version: str | None = Field(None, min_length=1, description="pins the code instead of its fingerprint")
+    version: str | None = Field(None, min_length=1, description="names what code cannot show; code counts beside it")
     files: list[str] = Field(default=[], description="further files that it depends on")
 
 

@@ -63,7 +63,7 @@ class FunctionMetric(WeightedRowsMetric):
             its only one is `value`, unless their names say otherwise, see `PARAMETERS`. Scores of classes come as a
             matrix of rows × classes in the order of the labels, of two classes as those of the second.
         name: the name in tables; by default that of the function.
-        code_version: pins the function instead of its fingerprint.
+        code_version: names what the code cannot show, such as the model that it asks; the code counts beside it.
         files: further files on which it depends.
         direction: whether a higher or a lower value is better; by default neither.
         range: the lowest and the highest possible value.

@@ -10,6 +10,7 @@ everything the task can see of the example, and the number of the repeat.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
@@ -36,7 +37,7 @@ from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, T
 from evaluand.engine.observation import machinery
 from evaluand.engine.outcome import Outcome as CallOutcome
 from evaluand.engine.policy import Policy
-from evaluand.engine.repeated import Outcome, Repeatable, check_reuse, is_harmless, note_made
+from evaluand.engine.repeated import CHECKED, Outcome, Repeatable, check_reuse, is_harmless, note_made
 from evaluand.engine.reuse import Answer, InputCheck, OpenSlots
 from evaluand.models.account import Account
 from evaluand.models.capture import observable
@@ -330,14 +331,15 @@ class Runner:
             if "view" in self.store.manifest("runs", id)["spec"]:
                 return
             opened = inputs_of(self.store, id)
+            prepared = self.store.manifest("runs", id)["provenance"].get("prepared") or 0
             for slot, _, record in completed(self.store, id, slots):
-                node, usage, seconds = opened.of(slot), record[9], record[8] / 1e6
+                node, usage, seconds = opened.of(slot), record[9], record[8] / 1e6 + prepared / CHECKED
                 if not usage and is_harmless(node, opened.nodes) and inputs.holds(node, opened):
                     yield Repeatable(slot, orjson.loads(orjson.dumps(record[:6])), seconds)
 
         repeat = partial(repeat_calls, self.store, self.policy, calls.task)
         with suppress(EngineError):  # what is damaged is reported where it would be used
-            return check_reuse(self.store, "runs", sources, read, repeat, facts.libraries)
+            return check_reuse(self.store, "runs", sources, calls.work, _n_calls, read, repeat, facts.libraries)
         return Outcome()
 
     def _needs_new_attempt(self, last: str, request: Request, calls: Calls, inputs: InputCheck) -> bool:
@@ -351,8 +353,10 @@ class Runner:
 
     def _manifest_facts(self, calls: Calls, request: Request, inputs: InputCheck, before: str | None) -> Manifest:
         """The facts of the manifest in addition to the spec, after the task has accepted the dataset."""
+        begun = time.monotonic()
         with inputs.observer.preparing() if inputs.observer else nullcontext():
             prepare(calls.task, calls.dataset)
+        prepared = time.monotonic() - begun
         identity = calls.identity
         unpinned = identity.reasons(in_yaml="experiment" in (request.origin or {}))
         models = [{"url": model.address, "name": model.name} for model in find_models(calls.task)]
@@ -363,6 +367,7 @@ class Runner:
             "policy": _policy(self.policy.with_defaults(calls.task.retries, calls.task.transient)),
         }
         facts |= ({"engine": self.engine.facts} if self.engine.facts else {}) | ({"models": models} if models else {})
+        facts |= {"prepared": round(prepared, 3)} if prepared > 1 else {}
         facts |= ({"before": before} if before else {}) | (
             {"covered": list(identity.covered)} if identity.covered else {}
         )
@@ -450,6 +455,10 @@ def _reusable(
 
 def _unpinned(reasons: Sequence[str]) -> str:
     return f"unpinned, so never reused: {summarize_reasons(reasons)}"
+
+
+def _n_calls(manifest: Manifest) -> int:
+    return sum(manifest["counts"].values())
 
 
 def earlier_answers(store: Store, run: str | None, inputs: InputCheck) -> EarlierAnswers:

@@ -31,8 +31,7 @@ Code is *unpinned*, with a message that says what, where and what to do, if its 
     environment `os.environ`, `os.getenv`, `sys.argv`, `input`, where a function reads them; a global, default or class
                 attribute made of them counts by its value; a credential counts by the name of its variable (`secrets`)
     others      services, databases, models loaded by name, other programs; their classes of errors are harmless
-    dates       `datetime.now`, `date.today`, `time.localtime` and their like. Clocks (`time.time`, `perf_counter`,
-                `monotonic`) are pinned where they measure: their time is subtracted, compared or shown
+    dates       `datetime.now`, `date.today`, `time.localtime`, `time.time`, `perf_counter` and their like
     machine     the process, thread and machine, `hash`, `id`, the names of temporary files, the current folder's change
     code        `eval`, `exec`, `compile`, `globals`, `pickle.loads`, `ctypes`, and modules and names chosen while
                 running
@@ -43,11 +42,10 @@ are taken as having no influence. A global that a function itself assigns (a cli
 statement that first sets it, as its value is made by code that is covered already.
 
 The traversal is in `walk` (values) and `code` (functions, classes, names), what it has found in `parts` and `files`.
-`flow` follows values through variables, arguments, attributes and results. `judge` decides what makes code unpinned,
-with `sets`, `seeds` and `clocks`; `memory` whether code stores something between calls. Each of the others answers
-one question: where code comes from (`homes`), what wraps it (`wrapping`), which text is its source (`source`), what
-names its syntax (`syntax`) and bytecode (`bytecode`) use, to what the names refer (`names`), which data are plain
-(`plain`), what is only shown (`shown`) and which names make code unpinned (`outside`).
+`lookup` decides what makes code unpinned, by the names in each definition (`scope`) and the table `outside`; `order`
+where a set may stand. Each of the others answers one question: where code comes from (`homes`), what wraps it
+(`wrapping`), which text is its source (`source`), what names its syntax (`syntax`) and bytecode (`bytecode`) use, to
+what the names refer (`names`), and which data are plain (`plain`).
 """
 
 from __future__ import annotations

@@ -3,10 +3,7 @@
 A rule is a name with all that lies below it; the longest name that fits decides. What no rule names is not known to be
 deterministic and leaves code unpinned: third-party modules are listed in `_DETERMINISTIC`, those of Python in
 `_PYTHON`. Inside them, what has a reason below is an exception, and so is every function and class that takes a
-`random_state`, `seed` or `rng` and is not given one (`evaluand.core.fingerprint.judge`).
-
-Clocks (`time.time`, `time.perf_counter`, ...) are let pass where they only measure
-(`evaluand.core.fingerprint.clocks`).
+`random_state`, `seed` or `rng` and is not given one (`evaluand.core.fingerprint.lookup`).
 """
 
 from __future__ import annotations

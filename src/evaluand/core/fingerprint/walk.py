@@ -83,7 +83,10 @@ _UNSTATED_BY_LIBRARY: Mapping[str, frozenset[str]] = {
         "together": "_platform",
     }.items()
 }
-_RUNNING = (asyncio.AbstractEventLoop, asyncio.BaseTransport, asyncio.Future, futures.Executor, threading.Thread)
+_RUNNING = (  # whose state says who runs and who waits
+    *(asyncio.AbstractEventLoop, asyncio.BaseTransport, asyncio.Future, futures.Executor, threading.Thread),
+    *(threading.Barrier, threading.Condition, threading.Event, threading.Semaphore),
+)
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ class Feedback(Scorer):
         if_exists: a selector; rows in which it finds nothing are skipped.
         on_error: where a call fails, the row fails (`fail`), or the aggregate is made of the other calls
             (`leave_out`). The calls are stored in both cases.
-        version: with the name, pins the implementation instead of its fingerprint.
+        version: names what the code cannot show, such as the model that it asks; the code counts beside it.
 
     Raises:
         SpecError: an argument is wrong.

@@ -34,7 +34,7 @@ class FeedbackKind(Scorer):
         if_missing: where a selector finds nothing: `error`, `warn` or `ignore`; the last two skip the row.
         if_exists: a selector; rows in which it finds nothing are skipped.
         on_error: where a call fails, the row fails (`fail`), or the call is left out (`leave_out`).
-        version: pins the function instead of its fingerprint.
+        version: names what the code cannot show, such as the model that it asks; the code counts beside it.
 
     Raises:
         SpecError: the function lacks an argument that is bound, or needs one that is not, or an attribute is wrong.
