@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support.accessible import check_readable
+from support.unread import Unread
 from support.view_page import open_page
 from support.view_server import HOSTILE
 
@@ -70,18 +71,17 @@ def find(store: DirectoryStore, kind: str, name: str) -> str:
 
 
 def test_a_run_made_again_under_its_id_is_listed_as_it_is(tmp_path: Path) -> None:
-    class Moody:
-        is_well = False
+    is_well = Unread(False)
 
-        def __call__(self, text: str) -> str:
-            if not self.is_well:
-                raise ValueError("not today")
-            return text
+    def answer(text: str) -> str:
+        if not is_well.value:
+            raise ValueError("not today")
+        return text
 
     find_resources()
-    store, answer, data = DirectoryStore(tmp_path), Moody(), Dataset.from_rows([{"input": "a"}])
+    store, data = DirectoryStore(tmp_path), Dataset.from_rows([{"input": "a"}])
     source, listed = Source(store), []
-    for answer.is_well in (False, True):
+    for is_well.value in (False, True):
         run = Runner(store).run(FunctionTask(answer, name="moody", version="1"), data)
         [entry] = [each for each in read_index(source)["artifacts"] if each["kind"] == "runs"]
         assert entry["created"] == run.manifest["created"]

@@ -176,12 +176,12 @@ def _read_calls(source: Source, entry: Mapping[str, Any], number: int, room: Bud
     rows = list(islice(read_window(part, scores, measures, [number], **spans), _MOST_REPEATS))
     aggregates = Examples(part, scores).aggregates
     names = Names(source.store.refs()).find(RUNS, part.run.id, made.get("name"))
-    origin, task = (made.get("provenance") or {}).get("origin") or {}, made["spec"].get("task") or {}
+    facts = made.get("provenance") or {}
     return {
         "run": part.run.id,
         "names": names,
         "evaluation": entry["evaluation"],
-        "task": origin.get("task") or task.get("name") or part.run.id,
+        "task": (facts.get("origin") or {}).get("task") or facts.get("task") or part.run.id,
         "created": made.get("created"),
         "replications": repeats,
         "scorers": [{"name": name, "aggregate": aggregates.get(name)} for name in list_scorers(part, measures)],

@@ -113,10 +113,9 @@ def read_card(source: Source, kind: str, id: str) -> Facts:
     Of an evaluation also what the run used that has its name, which the entry of the evaluation does not say.
     """
     manifest = source.store.manifest(kind, id)
-    spec, origin = manifest.get("spec") or {}, (manifest.get("provenance") or {}).get("origin") or {}
-    task, dataset = spec.get("task") or {}, spec.get("dataset")
+    facts, dataset = manifest.get("provenance") or {}, (manifest.get("spec") or {}).get("dataset")
     card: Facts = {
-        "task": origin.get("task") or task.get("name"),
+        "task": (facts.get("origin") or {}).get("task") or facts.get("task"),
         "model": _find_model(manifest),
         "dataset": None if dataset is None else {"id": dataset, "name": source.find_dataset_name(dataset)},
         "took": measure_creation(manifest),
