@@ -84,7 +84,7 @@ def edit(name: str, old: str, new: str) -> None:
 
 
 CHANGES = [
-    pytest.param("app.py", '"nothing"', '"no idea"', "app.retrieve changed", id="function"),
+    pytest.param("app.py", '"nothing"', '"no idea at all"', "app.retrieve changed", id="function"),
     pytest.param("app.py", '"Paris"', '"Marseille"', "app.HANDBOOK changed", id="constant"),
     pytest.param("prompt.txt", "Answer", "Reply", "changed since opened: prompt.txt", id="file"),
 ]
@@ -126,7 +126,7 @@ def test_kept_answers_cost_no_call_and_every_number_of_them_says_so(
 
 
 def test_kept_answers_are_given_by_their_name_alone(folder: Path) -> None:
-    edit("app.py", '"nothing"', '"no idea"')
+    edit("app.py", '"nothing"', '"no idea at all"')
     call("run", "own.yaml", "--keep-answers")
     write_questions("France", "Spain", "Peru")
     call("run", "own.yaml")
@@ -134,9 +134,9 @@ def test_kept_answers_are_given_by_their_name_alone(folder: Path) -> None:
 
 
 def test_a_change_that_is_taken_back_costs_no_call(folder: Path) -> None:
-    edit("app.py", '"nothing"', '"no idea"')
+    edit("app.py", '"nothing"', '"no idea at all"')
     call("run", "own.yaml")
-    edit("app.py", '"no idea"', '"nothing"')
+    edit("app.py", '"no idea at all"', '"nothing"')
     call("run", "own.yaml")
     assert n_calls() == 4
 
@@ -163,12 +163,12 @@ def test_scores_of_a_changed_scorer_are_repeated_with_their_cost_or_kept(folder:
     edit("own.yaml", 'same: {function: app.py:same, version: "1"}', 'same: {function: app.py:paid, version: "1"}')
     call("run", "own.yaml")
     before = Path("grades").read_text()
-    edit("app.py", "return output == expected\n", "return output >= expected\n")
+    edit("app.py", "return output == expected\n", "return bool(output >= expected)\n")
     kept = call("run", "own.yaml", "--keep-answers")
     assert (notes(kept), Path("grades").read_text()) == ([], before)
     said = "own/app: 2 of 2 scores of same were kept from before a change: app.paid changed"
     assert said in " ".join(kept.output.split())
-    edit("app.py", "return output >= expected\n", "return output <= expected\n")
+    edit("app.py", "return bool(output >= expected)\n", "return not output > expected\n")
     [note] = notes(call("run", "own.yaml"))
     assert "app.paid changed, so 2 scores of same are made again; the earlier ones used 2 requests" in note
     assert Path("grades").read_text() == before * 2

@@ -52,7 +52,7 @@ class EarlierAnswers:
         inputs: InputCheck,
         spec_in: Callable[[Manifest], Mapping[str, Any] | None],
     ) -> EarlierAnswers:
-        """The answers of some work and of that before it.
+        """The answers of some work and of that before it; without changes where there is no code of the user's.
 
         Args:
             id: the work that the name means now.
@@ -71,7 +71,7 @@ class EarlierAnswers:
             return cls(store, kind, what, (), read)
         newest, spec = next(iter(known.items()))
         changes = inputs.changed_files
-        if spec != inputs.identity.spec:
+        if inputs.observer is not None and spec != inputs.identity.spec:
             recorded = inputs.explain(works[newest]) if "fingerprint" in str(spec) else []
             changes = [*(recorded or [_BY_VERSION if "version" in spec else "its settings changed"]), *changes]
         return cls(store, kind, what, [*known], read, changes[:MOST_CHANGES])
