@@ -19,7 +19,7 @@ from evaluand.predictions import Results
 DATA = DATA_FOLDER / "gsm8k"
 EXAMPLE = ROOT_FOLDER / "examples" / "gsm8k" / "experiment.yaml"
 CORRECT = {"6b_finetuning": 286, "6b_verification": 515, "175b_finetuning": 458, "175b_verification": 742}
-UNANSWERED = {"6b_finetuning": 5, "6b_verification": 1, "175b_finetuning": 5, "175b_verification": 1}
+UNANSWERED = {"6b_finetuning": 4, "6b_verification": 1, "175b_finetuning": 6, "175b_verification": 1}
 
 pytestmark = needs(DATA)
 
@@ -83,7 +83,7 @@ def test_four_models_are_graded_by_their_solutions_text(
         assert wrong["value"] == CORRECT[result.task] / 1319 == left_out["worst"]
         assert left_out["low"] < left_out["value"] < left_out["high"]
         reasons = set(result.evaluation.table("answer")["reason"].to_pylist()) - {None}
-        assert all("no text after 'A:'" in reason or "word of size" in reason for reason in reasons)
+        assert all("no text after 'A:'" in reason or "John's age" in reason for reason in reasons)
 
     again = Experiment.from_file(experiment).run(store)
     assert again.matches["matches"].receipt.called == 0
@@ -107,8 +107,8 @@ def test_the_models_judged_two_by_two_rank_as_by_accuracy(whole: Results) -> Non
     ]
     wins = {(row["a"], row["b"]): row for row in ratings.win_rates}
     pair = wins["6b_verification", "175b_finetuning"]  # as the comparison of both by their scores
-    assert (pair["won"], pair["tied"], pair["lost"], pair["n_missing"]) == (209, 952, 152, 6)
-    assert pair["win_rate"] == pytest.approx((209 + 952 / 2) / 1313)
+    assert (pair["won"], pair["tied"], pair["lost"], pair["n_missing"]) == (209, 951, 152, 7)
+    assert pair["win_rate"] == pytest.approx((209 + 951 / 2) / 1312)
     [result] = check_rating_gates(["6b_verification wins against 175b_finetuning >= 50% at 95%"], ratings)
     assert result.passed
     [bias, _] = ratings.bias
@@ -120,10 +120,10 @@ def test_verification_of_a_small_model_beats_fine_tuning_of_a_large_one(whole: R
     evaluations = {result.task: result.evaluation for result in whole.tasks}
     made = compare(evaluations["175b_finetuning"], evaluations["6b_verification"], metrics=[Accuracy()])
     [pair] = made.pairs
-    assert (pair["n"], pair["n_used"], pair["n_a_missing"], pair["n_b_missing"]) == (1319, 1313, 5, 1)
+    assert (pair["n"], pair["n_used"], pair["n_a_missing"], pair["n_b_missing"]) == (1319, 1312, 6, 1)
     assert (pair["n_only_a"], pair["n_only_b"], pair["clusters"]) == (0, 0, None)
-    assert (pair["won"], pair["tied"], pair["lost"]) == (209, 952, 152)
-    assert pair["difference"] == pytest.approx(57 / 1313)
+    assert (pair["won"], pair["tied"], pair["lost"]) == (209, 951, 152)
+    assert pair["difference"] == pytest.approx(57 / 1312)
     mid_p = scipy.stats.binomtest(152, 361).pvalue - scipy.stats.binom.pmf(152, 361, 0.5)
     assert pair["p"] == pytest.approx(max(mid_p, 2 * scipy.stats.norm.sf(57 / math.sqrt(361))), abs=1e-12)
     assert (pair["low"], pair["high"]) == pytest.approx((0.0151, 0.0718), abs=5e-5)
