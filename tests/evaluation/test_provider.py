@@ -920,8 +920,8 @@ def test_rates_written_alike_are_one_rate() -> None:
     ("wrong", "message"),
     [
         ({"rate": "fast"}, "rate is 'fast'; write calls per period"),
-        ({"timeout": 0}, "timeout is 0; give seconds above 0, or None"),
-        ({"timeout": "1 s"}, "timeout is '1 s'; give seconds above 0, or None"),
+        ({"timeout": 0}, "timeout is the integer 0; give a number above 0, or None"),
+        ({"timeout": "1 s"}, "timeout is the text '1 s'; give a number above 0, or None"),
         ({"cache": 3}, "cache is 3; give True, False, a path, or Replies"),
         ({"retries": -1}, "retries is -1; give an integer of at least 0"),
         ({"transient": "KeyError"}, "transient is the text 'KeyError'"),

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pytest
@@ -18,18 +18,13 @@ from hypothesis import given, strategies as st
 
 from evaluand import Dataset, Evaluator, MemoryStore, Runner
 from evaluand.core import identity
-from evaluand.core.errors import SpecError
+from evaluand.core.errors import SpecError, described
+from evaluand.core.parameters import Text, Within
 from evaluand.evaluation.scorer import (
     ARGUMENTS,
     FunctionScorer,
     Score,
     Scorer,
-    described,
-    require_choice,
-    require_choices,
-    require_flags,
-    require_text,
-    require_tolerances,
     scorer,
 )
 
@@ -51,17 +46,10 @@ class Sample(Scorer):
     cheap = True
 
     flag: bool = False
-    choice: str = "first"
-    choices: tuple[str, ...] = ()
-    text: str | None = None
-    tolerance: float = 0
-
-    def __post_init__(self) -> None:
-        require_flags(self, "flag")
-        require_choice(self, "choice", ("first", "last"))
-        require_choices(self, "choices", ("case", "space", "unicode"))
-        require_text(self, "text", optional=True)
-        require_tolerances(self, "tolerance")
+    choice: Literal["first", "last"] = "first"
+    choices: tuple[Literal["case", "space", "unicode"], ...] = ()
+    text: Text | None = None
+    tolerance: Annotated[float, Within(0)] = 0
 
     def score(self, output: Any, expected: Any) -> Score:
         return Score.of(output == expected)
@@ -389,11 +377,12 @@ def test_a_class_without_fields_to_tell_says_what_to_do() -> None:
         ({"choices": [["case"]]}, "a list is none of"),
         ({"text": ""}, "give some text, or leave it out"),
         ({"text": 5}, "text is the integer 5"),
-        ({"tolerance": -0.1}, "tolerance is the number -0.1; give a number that is 0 or more"),
+        ({"tolerance": -0.1}, "tolerance is the number -0.1; give a number of at least 0"),
         ({"tolerance": math.nan}, "tolerance is the number nan"),
         ({"tolerance": math.inf}, "tolerance is the number inf"),
         ({"tolerance": True}, "tolerance is true"),
         ({"tolerance": "1"}, "tolerance is the text '1'"),
+        ({"flag": 0, "text": ""}, "flag is the integer 0; .*\nscorer 'sample': text is the text ''"),
     ],
 )
 def test_a_wrong_parameter_is_refused_with_its_name_and_the_remedy(parameters: dict[str, Any], message: str) -> None:

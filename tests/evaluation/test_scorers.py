@@ -8,14 +8,14 @@ import math
 import random
 import time
 import unicodedata
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, strategies as st
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError
-from evaluand.core.text.normal_form import NORMALISATIONS, normal_form
+from evaluand.core.text.normal_form import Normalisation, normal_form
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.evaluation.scorers.exact_match import ExactMatch
 from evaluand.evaluation.scorers.json_equality import JsonEquality
@@ -24,6 +24,7 @@ from evaluand.evaluation.scorers.pattern import Includes, Pattern
 from evaluand.evaluation.scorers.prediction import Prediction
 
 NAN = math.nan
+NORMALISATIONS = get_args(Normalisation)
 SQUAD = ("case", "all_punctuation", "articles", "space")
 
 KINDS: list[Scorer] = [

@@ -31,12 +31,12 @@ from evaluand.apps.instrumentation.steps import use_names
 from evaluand.apps.recording.judge import ATTEMPTS
 from evaluand.apps.recording.writer import RecordingWriter, check_policy, resolve_feedbacks
 from evaluand.apps.session import RecordingSession
-from evaluand.core.errors import SpecError, with_article
+from evaluand.core.errors import SpecError, described, with_article
 from evaluand.core.fingerprint import Identity
 from evaluand.core.json_like import JsonLikeConverter, attributes_of
 from evaluand.data.dataset import Dataset
 from evaluand.engine.policy import Policy
-from evaluand.evaluation.scorer import Scorer, described
+from evaluand.evaluation.scorer import Scorer
 from evaluand.run.task import Request, Task, as_task
 from evaluand.store.store import MemoryStore, Store, check_store
 from evaluand.trace import TaskSpan

@@ -18,12 +18,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar, get_args
 
-from evaluand.core.errors import SpecError, TaskError, nearest, warn
+from evaluand.core.errors import SpecError, TaskError, described, nearest, warn
 from evaluand.engine.event_loop import run_coroutine
 from evaluand.evaluation.feedback.calls import to_number
 from evaluand.evaluation.feedback.feedback import Feedback
 from evaluand.evaluation.feedback.results import Result
-from evaluand.evaluation.scorer import described
 from evaluand.trace.untraced import span
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -11,9 +11,8 @@ from evaluand.apps.app import App
 from evaluand.apps.instrumentation.steps import CompletedCall
 from evaluand.apps.session import RecordingSession
 from evaluand.core.credentials import hide_arguments
-from evaluand.core.errors import DataError, Fault, TaskError, nearest, with_article
+from evaluand.core.errors import DataError, Fault, TaskError, described, nearest, with_article
 from evaluand.core.json_like import text_of
-from evaluand.evaluation.scorer import described
 from evaluand.trace import STATUSES, Trace, nanoseconds
 from evaluand.trace.record import facts_of
 

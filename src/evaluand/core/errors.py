@@ -227,6 +227,30 @@ _WORDS: Mapping[Any, str] = {
 }
 
 
+def described(value: object) -> str:
+    """A value in a few words, for reasons and messages.
+
+    Example:
+        >>> described("18 apples"), described(18), described([1, 2]), described(None)
+        ("the text '18 apples'", 'the integer 18', 'a list', 'null')
+    """
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, str):
+        return f"the text {value if len(value) <= _SHOWN_TEXT else value[: _SHOWN_TEXT - 1] + '…'!r}"
+    if isinstance(value, int):
+        return f"the integer {value}" if value.bit_length() <= _SHOWN_BITS else "a very long integer"
+    if isinstance(value, float):
+        return f"the number {value}"
+    if isinstance(value, list | tuple):
+        return "a list"
+    return "an object" if isinstance(value, Mapping) else f"{with_article(type(value).__name__)}"
+
+
+_SHOWN_TEXT: Final = 40
+_SHOWN_BITS: Final = 128
+
+
 def storable_message(error: object) -> str:
     """The message of an error as text that can be stored: cut, without credentials and lone surrogates."""
     from evaluand.core.redaction import redact  # only where code failed

@@ -12,17 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, overload
 
-from evaluand.core.errors import DataError, SpecError, nearest, with_article
+from evaluand.core.errors import DataError, SpecError, described, nearest, with_article
 from evaluand.core.fingerprint import Identity
 from evaluand.core.registry import find, make_default
-from evaluand.evaluation.scorer import (
-    FunctionScorer,
-    Score,
-    Scorer,
-    described,
-    is_async,
-    is_number,
-)
+from evaluand.evaluation.scorer import FunctionScorer, Score, Scorer, is_async, is_number
 
 if TYPE_CHECKING:
     from evaluand.evaluation.standing import ScorerStanding

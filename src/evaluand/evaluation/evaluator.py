@@ -19,7 +19,7 @@ import orjson
 import pyarrow as pa
 
 from evaluand.core import identity as ids
-from evaluand.core.errors import SpecError, warn, with_article
+from evaluand.core.errors import SpecError, described, warn, with_article
 from evaluand.core.fingerprint import Identity, summarize_reasons
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.core.labels import shown_name
@@ -40,15 +40,7 @@ from evaluand.evaluation.preflight import warn_of_unequal
 from evaluand.evaluation.repeated_scores import check_scores
 from evaluand.evaluation.sample import RowSample
 from evaluand.evaluation.score_tables import KnownRows, ScoredRows, ScoreTable, known_batches, known_records
-from evaluand.evaluation.scorer import (
-    NO_ANSWER,
-    FunctionScorer,
-    Scorer,
-    as_scorer,
-    described,
-    find_call_reader,
-    ranges_of,
-)
+from evaluand.evaluation.scorer import NO_ANSWER, FunctionScorer, Scorer, as_scorer, find_call_reader, ranges_of
 from evaluand.evaluation.stored_scores import StoredScores
 from evaluand.evaluation.units import GATHER, RowStream, Sources, Unit, app_of, batched, name_of, targets_of
 from evaluand.models.account import Account

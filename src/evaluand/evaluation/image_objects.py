@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from evaluand.core.errors import DataError
-from evaluand.evaluation.scorer import described
+from evaluand.core.errors import DataError, described
 from evaluand.metrics.detection.masks import read_mask
 
 

@@ -4,9 +4,9 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 
-from evaluand.core.errors import SpecError
+from evaluand.core.parameters import Within
 from evaluand.evaluation.provider import Judgement, Provider
 
 _P = ParamSpec("_P")
@@ -38,14 +38,7 @@ class LocalProvider(Provider):
     """
 
     _: KW_ONLY
-    max_characters: int | None = field(default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        most = self.max_characters
-        if most is not None and (type(most) is not int or most < 1):
-            raise SpecError(
-                f"max_characters is {most!r}; give an integer of at least 1, or omit it for the methods' own"
-            )
+    max_characters: Annotated[int, Within(1)] | None = field(default=None, repr=False)
 
     @property
     def spec(self) -> Mapping[str, Any]:

@@ -13,18 +13,18 @@ import asyncio
 import dataclasses
 import functools
 import inspect
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Final, ParamSpec, TypeVar
+from typing import Annotated, Any, ClassVar, Final, ParamSpec, TypeVar
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError, TaskError, TransientError, kind_of
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.json_like import surrogate_fault
+from evaluand.core.parameters import Within, parameter_faults
 from evaluand.core.redaction import HIDDEN, LEAST, SHORTEST, hide_values, redact, use_secret
 from evaluand.engine.deadline import Overdue, within
 from evaluand.engine.policy import TRANSIENT, Policy
@@ -71,6 +71,11 @@ class Provider:
         super().__init_subclass__(**kwargs)
         cls.__repr__ = cls.__repr__  # type: ignore[method-assign] # set on the class, else @dataclass replaces it
 
+    def __post_init__(self) -> None:
+        """Refuses parameters of a dataclass that break their annotations, see `evaluand.core.parameters`."""
+        if faults := [*parameter_faults(self)]:
+            raise SpecError("\n".join(f"{name} {fault}" for name, fault in faults))
+
     def __repr__(self) -> str:
         if not dataclasses.is_dataclass(self):
             return super().__repr__()
@@ -94,7 +99,7 @@ class Provider:
     @property
     def spec(self) -> Mapping[str, Any]:
         """Kind, behaviour and parameters: everything that determines its judgements."""
-        parameters = {name: value for name, value in _field_values(self).items() if name not in self.unidentified}
+        parameters = {name: value for name, value in _values(self).items() if name not in self.unidentified}
         public = drop_secrets(parameters)
         return {"kind": self.kind or class_place(type(self)), "behaviour": self.behaviour, "parameters": public}
 
@@ -183,7 +188,7 @@ class RemoteProvider(Provider):
     version: str | None = None
     rate: RateLimit | str | None = None
     token_rate: TokenLimit | str | None = None
-    timeout: float | None = 60.0
+    timeout: Annotated[float, Within(0, above=True)] | None = 60.0
     retries: int = 3
     backoff: float = 1.0
     backoff_growth: float = 2.0
@@ -191,11 +196,7 @@ class RemoteProvider(Provider):
     cache: Replies | str | PathLike[str] | bool = True
 
     def __post_init__(self) -> None:
-        seconds: Any = self.timeout
-        if seconds is not None and (
-            not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < math.inf
-        ):
-            raise SpecError(f"timeout is {seconds!r}; give seconds above 0, or None for no limit")
+        super().__post_init__()
         _ = self._policy, self._token_limit, self._replies
 
     def __fingerprint__(self) -> Any:
@@ -254,7 +255,7 @@ class RemoteProvider(Provider):
 
     def _redact_text(self, text: str) -> str:
         """The text with secrets replaced."""
-        found = {each for _, secret in find_secrets(_field_values(self)) for each in secret_texts(secret)}
+        found = {each for _, secret in find_secrets(_values(self)) for each in secret_texts(secret)}
         for secret in found:
             if len(secret) >= LEAST:
                 use_secret(secret)
@@ -410,11 +411,10 @@ def _as_reply(result: Any) -> Reply:
     return result if isinstance(result, Reply) else Reply(result)
 
 
-def _field_values(provider: Provider) -> dict[str, Any]:
-    if not dataclasses.is_dataclass(provider):
-        kind = type(provider)  # cached properties follow from the others
-        return {n: v for n, v in vars(provider).items() if not isinstance(getattr(kind, n, None), cached_property)}
-    return {each.name: getattr(provider, each.name) for each in dataclasses.fields(provider)}
+def _values(provider: Provider) -> dict[str, Any]:
+    """The attributes of a provider, without cached properties, which follow from the others."""
+    kind = type(provider)
+    return {n: v for n, v in vars(provider).items() if not isinstance(getattr(kind, n, None), cached_property)}
 
 
 _replies_in_memory = Replies()

@@ -20,9 +20,10 @@ from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self, TypeGuard, overload
 
-from evaluand.core.errors import DataError, SpecError, nearest, with_article
+from evaluand.core.errors import DataError, SpecError, described, with_article
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.near import refuse_base_class
+from evaluand.core.parameters import parameter_faults
 from evaluand.core.registry import find, make_default, names, split_entry
 from evaluand.models.extraction import COLUMN, Extraction
 
@@ -139,6 +140,11 @@ class Scorer(ABC):
     def __new__(cls, *args: Any, **named: Any) -> Self:
         refuse_base_class(cls, Scorer, bool(args or named))
         return super().__new__(cls)
+
+    def __post_init__(self) -> None:
+        """Refuses parameters that break their annotations, see `evaluand.core.parameters`."""
+        if faults := [*parameter_faults(self)]:
+            raise SpecError("\n".join(f"scorer {self.kind!r}: {name} {fault}" for name, fault in faults))
 
     @property
     def rubrics(self) -> Sequence[Mapping[str, Any]]:
@@ -500,56 +506,6 @@ def directions_of(scorers: Mapping[str, Scorer]) -> dict[str, bool | None]:
 _FLAG_TYPES: Final = ("NoneType", "bool", "bool_")  # of Python and of NumPy, which is not imported here
 
 
-def require_flags(scorer: Scorer, *names: str) -> None:
-    """Refuse parameters that are neither true nor false, such as the text "no", which Python would take for true."""
-    for name in names:
-        if not isinstance(getattr(scorer, name), bool):
-            raise wrong_parameter(scorer, name, "give true or false")
-
-
-def require_choice(scorer: Scorer, name: str, choices: Sequence[str]) -> None:
-    """Refuse a parameter that is none of the choices; the SpecError names them and the nearest one."""
-    value = getattr(scorer, name)
-    if not isinstance(value, str) or value not in choices:
-        hint = nearest(value, choices) if isinstance(value, str) else ""
-        raise wrong_parameter(scorer, name, f"give one of {', '.join(choices)}{hint}")
-
-
-def require_choices(scorer: Scorer, name: str, choices: Sequence[str]) -> None:
-    """Refuses a list that holds anything but the choices; keeps it as a tuple in the order of the choices.
-
-    One order and no repeats, so that the same selection has the same identity however it was written.
-
-    Raises:
-        SpecError: names the choices and the nearest one.
-    """
-    value = getattr(scorer, name)
-    if not isinstance(value, list | tuple):
-        raise wrong_parameter(scorer, name, f"give a list of any of {', '.join(choices)}")
-    for item in value:
-        if item not in choices:
-            hint = nearest(item, choices) if isinstance(item, str) else ""
-            need = f"{described(item)} is none of {', '.join(choices)}{hint}"
-            raise wrong_parameter(scorer, name, need)
-    object.__setattr__(scorer, name, tuple(choice for choice in choices if choice in value))
-
-
-def require_text(scorer: Scorer, name: str, *, optional: bool = False) -> None:
-    """Refuse a parameter that is not text, or is empty."""
-    value = getattr(scorer, name)
-    if not (value is None and optional) and not (isinstance(value, str) and value):
-        raise wrong_parameter(scorer, name, "give some text" + (", or leave it out" if optional else ""))
-
-
-def require_tolerances(scorer: Scorer, *names: str) -> None:
-    """Refuse parameters that are not finite numbers of at least 0."""
-    for name in names:
-        value = getattr(scorer, name)
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not 0 <= value < math.inf:
-            raise wrong_parameter(scorer, name, "give a number that is 0 or more")
-
-
 def require_extra(scorer: Scorer, module: str, extra: str, package: str | None = None) -> None:
     """Refuses a scorer whose library is not installed; the SpecError has the line that installs it."""
     if find_spec(module) is None:
@@ -559,26 +515,6 @@ def require_extra(scorer: Scorer, module: str, extra: str, package: str | None =
 def wrong_parameter(scorer: Scorer, name: str, need: str) -> SpecError:
     """The error for a parameter of a scorer: its name, its value, and what to do."""
     return SpecError(f"scorer {scorer.kind!r}: {name} is {described(getattr(scorer, name))}; {need}")
-
-
-def described(value: object) -> str:
-    """A value in a few words, for reasons and messages.
-
-    Example:
-        >>> described("18 apples"), described(18), described([1, 2]), described(None)
-        ("the text '18 apples'", 'the integer 18', 'a list', 'null')
-    """
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, str):
-        return f"the text {value if len(value) <= _SHOWN_TEXT else value[: _SHOWN_TEXT - 1] + '…'!r}"
-    if isinstance(value, int):
-        return f"the integer {value}" if value.bit_length() <= _SHOWN_BITS else "a very long integer"
-    if isinstance(value, float):
-        return f"the number {value}"
-    if isinstance(value, list | tuple):
-        return "a list"
-    return "an object" if isinstance(value, Mapping) else f"{with_article(type(value).__name__)}"
 
 
 def value_kind(value: Any) -> Any:
@@ -592,9 +528,6 @@ def value_kind(value: Any) -> Any:
 
 
 _KINDS: Final = (("boolean", bool), ("text", str), ("number", int | float), ("list", list | tuple), ("object", Mapping))
-
-_SHOWN_TEXT: Final = 40
-_SHOWN_BITS: Final = 128
 
 
 def are_equal(a: object, b: object) -> bool:

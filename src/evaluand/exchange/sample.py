@@ -12,8 +12,8 @@ from heapq import heappop, heappush
 from itertools import chain
 from typing import Any, NamedTuple
 
+from evaluand.core.errors import described
 from evaluand.core.files.json_items import parse_json
-from evaluand.evaluation.scorer import described
 
 
 class Grade(NamedTuple):

@@ -11,9 +11,9 @@ from functools import cached_property, partial
 from typing import Any, Final
 
 from evaluand.core import identity
-from evaluand.core.errors import ParameterError, TaskError, nearest, storable_message
+from evaluand.core.errors import ParameterError, TaskError, described, nearest, storable_message
 from evaluand.engine.budget import BudgetReached
-from evaluand.evaluation.scorer import Score, described
+from evaluand.evaluation.scorer import Score
 from evaluand.judges.combination import COMBINE, agreement, most_frequent
 from evaluand.judges.model_judge import (
     ComparisonJudge,

@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from evaluand.core.errors import DataError, ParameterError, SpecError
+from evaluand.core.errors import DataError, ParameterError, SpecError, described
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.identity import encode
 from evaluand.core.redaction import holds_secret
 from evaluand.data.dataset import Example
 from evaluand.evaluation.comparison_scorers import FIRST, SECOND, STRENGTH, ComparisonScorer
-from evaluand.evaluation.scorer import Score, Scorer, described
+from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.judges.judge_digest import ADDRESS, digest_judge
 from evaluand.judges.questioner import Questioner
 from evaluand.judges.rubric import Rubric, is_path

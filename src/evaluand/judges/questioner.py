@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from evaluand.core import identity
-from evaluand.core.errors import ParameterError, plural
+from evaluand.core.errors import ParameterError, described, plural
 from evaluand.core.text.sentences import sentences
-from evaluand.evaluation.scorer import NOTHING_EXPECTED, Score, described
+from evaluand.evaluation.scorer import NOTHING_EXPECTED, Score
 from evaluand.judges.asking import Opinion, ask_parts, ask_verdict
 from evaluand.judges.expectation import ambiguous_labels
 from evaluand.judges.outcomes import abstained, score_of_parts, score_of_samples

@@ -15,8 +15,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from evaluand.core.errors import described
 from evaluand.core.json_like import escape_surrogates
-from evaluand.evaluation.scorer import described
 from evaluand.judges.scale import Level, Scale
 from evaluand.models.completion import Completion
 

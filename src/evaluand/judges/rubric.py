@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaluand.core import identity
-from evaluand.core.errors import ParameterError, SpecError, alternatives
+from evaluand.core.errors import ParameterError, SpecError, alternatives, described
 from evaluand.core.files.yaml import Document
 from evaluand.core.text.templates import Template
-from evaluand.evaluation.scorer import described
 from evaluand.judges.prompt import (
     Message,
     dividing_messages,

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, Final
 
-from evaluand.core.errors import ParameterError, SpecError, nearest
+from evaluand.core.errors import ParameterError, SpecError, described, nearest
 from evaluand.core.text.templates import Template
-from evaluand.evaluation.scorer import described, is_number
+from evaluand.evaluation.scorer import is_number
 from evaluand.judges.scale import Fault, Scale, unknown_keys
 
 MODEL: Final = "model"

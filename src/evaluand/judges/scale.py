@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
-from evaluand.core.errors import ParameterError, nearest
-from evaluand.evaluation.scorer import described, is_number
+from evaluand.core.errors import ParameterError, described, nearest
+from evaluand.evaluation.scorer import is_number
 
 Fault = tuple[tuple[str | int, ...], str]
 """A place among data, and what is wrong there."""

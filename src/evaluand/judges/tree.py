@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Final, NamedTuple
 
-from evaluand.core.errors import ParameterError, SpecError, nearest
-from evaluand.evaluation.scorer import Score, described, is_number
+from evaluand.core.errors import ParameterError, SpecError, described, nearest
+from evaluand.evaluation.scorer import Score, is_number
 from evaluand.judges.judge_digest import digest_tree
 from evaluand.judges.model_judge import (
     ResponseJudge,

@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from evaluand.core.errors import DataError, ParameterError, SpecError, nearest
+from evaluand.core.errors import DataError, ParameterError, SpecError, described, nearest
 from evaluand.core.selector import Selector
 from evaluand.data.dataset import Example
 from evaluand.evaluation.feedback.selector_checks import may_see_times
-from evaluand.evaluation.scorer import described
 from evaluand.judges.scale import Fault
 
 OF_RESPONSE: Final = ("output", "first", "second")

@@ -27,13 +27,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core import identity, identity as ids
-from evaluand.core.errors import DataError, SpecError, nearest, plural
+from evaluand.core.errors import DataError, SpecError, described, nearest, plural
 from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Example, ExampleStream
 from evaluand.engine.outcome import Failure
 from evaluand.evaluation.comparison_scorers import STRENGTH, ComparisonScorer, FunctionComparison
 from evaluand.evaluation.grading import Grader
-from evaluand.evaluation.scorer import Score, described
+from evaluand.evaluation.scorer import Score
 from evaluand.evaluation.units import Unit
 from evaluand.matches.matches import JUDGE_FAILED, TABLE, MatchDigest, Matches
 from evaluand.matches.response_style import ResponseStyle, response_styles

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core import identity as ids
-from evaluand.core.errors import EngineError, SpecError, plural, warn
+from evaluand.core.errors import EngineError, SpecError, described, plural, warn
 from evaluand.core.fingerprint import summarize_reasons
 from evaluand.core.labels import short_labels
 from evaluand.core.near import keywords
@@ -30,7 +30,6 @@ from evaluand.engine.reuse import Answer, InputCheck, Inputs, OpenSlots
 from evaluand.evaluation.comparison_scorers import ComparisonScorer, as_comparison_scorer
 from evaluand.evaluation.evaluator import ScorerFailed
 from evaluand.evaluation.grading import N_FIELDS
-from evaluand.evaluation.scorer import described
 from evaluand.evaluation.units import GATHER, batched
 from evaluand.matches.judging import (
     ABSENT,

@@ -23,10 +23,9 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from evaluand.core.errors import SpecError, nearest
+from evaluand.core.errors import SpecError, described, nearest
 from evaluand.core.registry import make_default
 from evaluand.core.row_numbers import count_earlier
-from evaluand.evaluation.scorer import described
 from evaluand.metrics.ratings.bradley_terry import fit_bradley_terry, logistic
 from evaluand.metrics.ratings.counts import MatchRows, count_matches
 from evaluand.metrics.stats.intervals import random_bits

@@ -46,7 +46,7 @@ from evaluand.apps.recording.stored import (
     seal_recording,
 )
 from evaluand.core import identity as ids
-from evaluand.core.errors import DataError, EngineError, SpecError, plural, pluralize, warn, with_article
+from evaluand.core.errors import DataError, EngineError, SpecError, described, plural, pluralize, warn, with_article
 from evaluand.core.json_like import text_of
 from evaluand.core.provenance import provenance
 from evaluand.core.system import call_after_fork
@@ -54,7 +54,7 @@ from evaluand.engine.engines.local import InlineEngine
 from evaluand.engine.outcome import Outcome
 from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
-from evaluand.evaluation.scorer import Scorer, described, directions_of, ranges_of
+from evaluand.evaluation.scorer import Scorer, directions_of, ranges_of
 from evaluand.evaluation.units import FeedbackInput, Unit, source_of, units_of
 from evaluand.run.responses import line_of
 from evaluand.run.runner import Run

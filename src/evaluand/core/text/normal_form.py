@@ -22,7 +22,7 @@ def normal_form(text: str, forgive: Collection[str] = ()) -> str:
     r"""The normal form of a text; that of a normal form is itself.
 
     Args:
-        forgive: any of `NORMALISATIONS`.
+        forgive: any of `Normalisation`.
 
     Example:
         >>> normal_form("“Cafe\u0301”\u00a0isn’t") == '"Caf\u00e9" isn\'t'
@@ -85,7 +85,7 @@ _STEPS: Final[Mapping[str, Callable[[str], str]]] = {
     "articles": lambda text: _ARTICLE.sub("", text),
     "space": lambda text: " ".join(text.split()),
 }
-NORMALISATIONS: Final = ("unicode", *_STEPS)
+Normalisation = Literal["unicode", "case", "punctuation", "all_punctuation", "articles", "space"]
 """In the order in which they are applied, however they are listed: `unicode` (NFKC: full-width forms, ligatures, small
 digits), `case`, `punctuation` (Unicode's categories P, but for what stands in numbers, `%` and primes after them, a
 sign or point before a word, and the `#` of C#), `all_punctuation` (P and the symbols of ASCII), `articles` (a, an, the;

@@ -17,13 +17,13 @@ from decimal import Decimal
 from functools import partial
 from typing import Any, Final
 
-from evaluand.core.errors import DataError, EvaluandError, Skipped, TaskError, storable_message
+from evaluand.core.errors import DataError, EvaluandError, Skipped, TaskError, described, storable_message
 from evaluand.core.identity import encode, restore
 from evaluand.core.json_like import escape_surrogates, to_json_like
 from evaluand.core.selector import Selector
 from evaluand.evaluation.feedback.arguments import PLAIN
 from evaluand.evaluation.feedback.selection import combine
-from evaluand.evaluation.scorer import CallReader, described
+from evaluand.evaluation.scorer import CallReader
 
 
 class Calls:

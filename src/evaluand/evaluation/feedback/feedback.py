@@ -32,7 +32,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Final, NamedTuple, Self
 
 from evaluand.core import identity
-from evaluand.core.errors import NotStored, SpecError, nearest, warn
+from evaluand.core.errors import NotStored, SpecError, described, nearest, warn
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.selector import Selector
 from evaluand.evaluation.feedback.arguments import PLAIN, Arguments
@@ -50,7 +50,7 @@ from evaluand.evaluation.feedback.selection import (
 )
 from evaluand.evaluation.feedback.selector_checks import EXAMPLE, RECORD, find_problem, may_see_times
 from evaluand.evaluation.provider import Provider
-from evaluand.evaluation.scorer import CallReader, Score, Scorer, described, is_async
+from evaluand.evaluation.scorer import CallReader, Score, Scorer, is_async
 
 COMBINATIONS: Final = ("product", "zip")
 IF_MISSING: Final = ("error", "warn", "ignore")

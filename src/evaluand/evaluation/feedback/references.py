@@ -18,7 +18,6 @@ from evaluand.core.errors import DataError, SpecError, with_article
 from evaluand.core.identity import decode, encode
 from evaluand.core.redaction import secret_in
 from evaluand.core.secret_hosts import reading_file
-from evaluand.evaluation.feedback.restoring import find_difference
 from evaluand.evaluation.provider import Provider
 
 _COMMON: Final = {
@@ -109,10 +108,10 @@ def reference_of(code: Callable[..., Any]) -> dict[str, Any]:
 
 
 def restored(code: Callable[..., Any], reference: Mapping[str, Any]) -> Callable[..., Any]:
-    """What a reference to code leads to: the code itself, or that of a provider which is made again and compared.
+    """What a reference to code leads to: the code itself, or that of a provider which is made again.
 
     Raises:
-        SpecError: the provider cannot be made again from its stored arguments, or is another one then.
+        SpecError: the provider cannot be made again from its stored arguments.
     """
     if "class" not in reference:
         return code
@@ -125,8 +124,6 @@ def restored(code: Callable[..., Any], reference: Mapping[str, Any]) -> Callable
             again = kind(**decode(encode(reference["parameters"])))
     except Exception as error:
         raise SpecError(f"{kind.__qualname__} cannot be made again: {type(error).__name__}: {error}") from error
-    if difference := find_difference(stored, again):
-        raise SpecError(f"{kind.__qualname__} cannot be stored: {difference}")
     return MethodType(code.__func__, again) if isinstance(code, MethodType) else again
 
 

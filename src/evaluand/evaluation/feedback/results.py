@@ -4,9 +4,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from evaluand.core.errors import DataError
+from evaluand.core.errors import DataError, described
 from evaluand.evaluation.feedback.calls import Calls, error_line, pack_calls, to_number
-from evaluand.evaluation.scorer import Score, described
+from evaluand.evaluation.scorer import Score
 
 Aggregator = Callable[[Sequence[Any]], Any]
 

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import numpy as np
 
-from evaluand.core.errors import DataError, SpecError, kind_of
+from evaluand.core.errors import DataError, kind_of
+from evaluand.core.parameters import Within
 from evaluand.core.registry import find, make_default
 from evaluand.evaluation.local_provider import LocalProvider, longest
 from evaluand.evaluation.provider import Judgement, from_0_to_1, lower_is_better, quoted
@@ -37,12 +38,7 @@ class Agreement(LocalProvider):
     kind = "agreement"
 
     _: KW_ONLY
-    k: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.k is not None and (type(self.k) is not int or self.k < 1):
-            raise SpecError(f"k is {self.k!r}; give an integer of at least 1, or leave it out for all places")
+    k: Annotated[int, Within(1)] | None = None
 
     @from_0_to_1
     @longest(10_000_000)

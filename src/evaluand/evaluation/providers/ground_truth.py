@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 from evaluand.core.errors import DataError, SpecError, kind_of
 from evaluand.core.fingerprint import Identity, code_identity
@@ -55,8 +55,6 @@ class GroundTruth(LocalProvider):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.measure not in get_args(Measure):
-            raise SpecError(f"measure is {self.measure!r}; give one of {', '.join(get_args(Measure))}")
         if hasattr(self.ground_truth, "to_dict"):  # a frame
             object.__setattr__(self, "ground_truth", _frame_rows(self.ground_truth))
         _ = self._agreement, self._rows

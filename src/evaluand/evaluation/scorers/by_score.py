@@ -1,14 +1,14 @@
 """`by_score`: compares two responses by the scores that a scorer of one response gives them."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 from evaluand.core.errors import SpecError
 from evaluand.core.fingerprint import Identity
+from evaluand.core.parameters import Within
 from evaluand.evaluation.comparison_scorers import FIRST, SECOND, Better, ComparisonScorer, Preference
-from evaluand.evaluation.scorer import NO_ANSWER, Score, as_scorer, described, is_number
+from evaluand.evaluation.scorer import NO_ANSWER, Score, as_scorer
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,11 @@ class ByScore(ComparisonScorer):
     version = 1
 
     scorer: Any
-    margin: float = 0.0
+    margin: Annotated[float, Within(0)] = 0.0
     higher_is_better: bool = True
 
     def __post_init__(self) -> None:
-        if not is_number(self.margin) or not 0 <= self.margin < math.inf:
-            raise SpecError(f"margin is {described(self.margin)}; give a finite number of at least 0")
+        super().__post_init__()
         object.__setattr__(self, "scorer", as_scorer("scorer", self.scorer))
         object.__setattr__(self, "margin", float(self.margin))
         if "source" in self.scorer.arguments or self.scorer.is_async or self.scorer.is_batch or self.scorer.by_target:

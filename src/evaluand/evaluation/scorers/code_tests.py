@@ -4,26 +4,21 @@ import keyword
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final
 
-from evaluand.core.errors import DataError
+from evaluand.core.errors import DataError, described
 from evaluand.core.fingerprint import Identity
+from evaluand.core.parameters import Within
 from evaluand.engine.sandbox.limits import Limits
 from evaluand.engine.sandbox.running import IMAGE, Ended, require_sandbox, run_program
-from evaluand.evaluation.scorer import (
-    NOTHING_EXPECTED,
-    Score,
-    TextScorer,
-    described,
-    require_flags,
-    unread,
-    wrong_parameter,
-)
+from evaluand.evaluation.scorer import NOTHING_EXPECTED, Score, TextScorer, unread, wrong_parameter
 from evaluand.evaluation.written_code import names_tested, read_program
 from evaluand.models.extraction import COLUMN, Extraction
 
 PARTS: Final = ("tests", "entry_point", "prompt", "setup")
 """What an expected value that is an object may have."""
+
+_LEAST_MEMORY: Final = 64  # MiB, in which Python just starts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,19 +64,13 @@ class CodeTests(TextScorer):
     version = 2
     ranges: ClassVar = {"value": (0.0, 1.0)}
 
-    timeout: float = 10.0
-    memory: int = 1024
+    timeout: Annotated[float, Within(0, 3600, above=True)] = 10.0
+    memory: Annotated[int, Within(_LEAST_MEMORY, 1 << 20)] = 1024
     allow_unsandboxed: bool = False
     image: str = IMAGE
 
     def __post_init__(self) -> None:
-        require_flags(self, "allow_unsandboxed")
-        timeout: Any = self.timeout
-        if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout <= _LONGEST:
-            raise wrong_parameter(self, "timeout", f"give a number of seconds above 0, up to {_LONGEST}")
-        memory: Any = self.memory
-        if not isinstance(memory, int) or isinstance(memory, bool) or not _LEAST <= memory <= _MOST:
-            raise wrong_parameter(self, "memory", f"give a number of MiB from {_LEAST} to {_MOST}")
+        super().__post_init__()
         image: Any = self.image
         if not isinstance(image, str) or not _IMAGE.fullmatch(image):
             raise wrong_parameter(self, "image", f"give the name of an image, such as {IMAGE}")
@@ -116,9 +105,6 @@ class CodeTests(TextScorer):
         return _Tests.of(expected)
 
 
-_LONGEST: Final = 3600
-_LEAST: Final = 64  # in which Python just starts
-_MOST: Final = 1 << 20
 _IMAGE: Final = re.compile(r"[a-zA-Z0-9][\w./:@-]*", re.ASCII)
 
 

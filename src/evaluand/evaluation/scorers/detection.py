@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from evaluand.core.errors import DataError
+from evaluand.core.errors import DataError, described
+from evaluand.core.parameters import Text
 from evaluand.evaluation.image_objects import read_flag, read_label, read_object_mask
-from evaluand.evaluation.scorer import NO_ANSWER, NOTHING_EXPECTED, Score, Scorer, described, require_text
+from evaluand.evaluation.scorer import NO_ANSWER, NOTHING_EXPECTED, Score, Scorer
 from evaluand.metrics.detection.masks import box_and_area
 from evaluand.metrics.detection.outlines import flat_numbers, read_outline
 
@@ -52,16 +53,12 @@ class Detection(Scorer):
     version = 1
     cheap = True
 
-    box_key: str = "box"
-    label_key: str = "label"
-    confidence_key: str = "confidence"
-    crowd_key: str = "crowd"
-    mask_key: str = "mask"
-    area_key: str = "area"
-
-    def __post_init__(self) -> None:
-        for name in ("box_key", "label_key", "confidence_key", "crowd_key", "mask_key", "area_key"):
-            require_text(self, name)
+    box_key: Text = "box"
+    label_key: Text = "label"
+    confidence_key: Text = "confidence"
+    crowd_key: Text = "crowd"
+    mask_key: Text = "mask"
+    area_key: Text = "area"
 
     @property
     def columns(self) -> Mapping[str, str]:

@@ -6,10 +6,11 @@ What is forgiven is part of the scorer's identity; see `evaluand.core.text.norma
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final
 
-from evaluand.core.errors import DataError, with_article
-from evaluand.core.text.normal_form import NORMALISATIONS, normal_form
+from evaluand.core.errors import DataError, described, with_article
+from evaluand.core.parameters import Text, Within
+from evaluand.core.text.normal_form import Normalisation, normal_form
 from evaluand.evaluation.scorer import (
     NOTHING_EXPECTED,
     RIGHT,
@@ -17,12 +18,7 @@ from evaluand.evaluation.scorer import (
     Score,
     Scorer,
     are_equal,
-    described,
-    require_choices,
-    require_flags,
-    require_text,
     value_kind,
-    wrong_parameter,
 )
 
 
@@ -54,12 +50,8 @@ class ExactMatch(Scorer):
     cheap = True
     ranges: ClassVar = {"value": (0.0, 1.0)}
 
-    normalise: tuple[str, ...] = ()
+    normalise: tuple[Normalisation, ...] = ()
     any_of: bool = False
-
-    def __post_init__(self) -> None:
-        require_choices(self, "normalise", NORMALISATIONS)
-        require_flags(self, "any_of")
 
     def score(self, output: Any, expected: Any) -> Score:
         if expected is None:
@@ -180,15 +172,8 @@ class TopK(ExactMatch):
     version = 2
     cheap = True
 
-    k: int
-    ranking_key: str | None = None
-
-    def __post_init__(self) -> None:
-        k: Any = self.k
-        if not isinstance(k, int) or isinstance(k, bool) or k < 1:
-            raise wrong_parameter(self, "k", "give an integer of at least 1")
-        require_text(self, "ranking_key", optional=True)
-        super().__post_init__()
+    k: Annotated[int, Within(1)]
+    ranking_key: Text | None = None
 
     def score(self, output: Any, expected: Any) -> Score:
         """Looks for the expected label; a DataError if the output is no ranking, or its labels have another type."""

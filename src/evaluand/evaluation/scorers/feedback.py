@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+from evaluand.core.errors import nearest
 from evaluand.core.fingerprint import Identity
 from evaluand.evaluation.feedback.feedback import Feedback
 from evaluand.evaluation.feedback.references import AGGREGATES, aggregate_called
-from evaluand.evaluation.scorer import CallReader, Scorer, require_choice, wrong_parameter
+from evaluand.evaluation.scorer import CallReader, Scorer, wrong_parameter
 
 SHORTHANDS: Final = ("default", "input", "output", "input_output")
 
@@ -61,6 +62,7 @@ class FeedbackKind(Scorer):
     version: str | None = None  # type: ignore[misc, assignment] # of the function, not of the kind
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.feedback.check()
         for name in ("name", "higher_is_better"):  # as recordings and leaderboards read them
             object.__setattr__(self, name, getattr(self.feedback, name))
@@ -83,7 +85,9 @@ class FeedbackKind(Scorer):
             return unbound.on(**self.on)
         if not isinstance(self.on, str):
             return unbound.on(*self.on)
-        require_choice(self, "on", SHORTHANDS)
+        if self.on not in SHORTHANDS:
+            hint = nearest(self.on, SHORTHANDS)
+            raise wrong_parameter(self, "on", f"give one of {', '.join(SHORTHANDS)}{hint}, or selectors")
         return getattr(unbound, f"on_{self.on}")()  # type: ignore[no-any-return]
 
     @property

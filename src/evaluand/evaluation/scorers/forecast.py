@@ -4,19 +4,12 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from evaluand.core.errors import DataError, SpecError
+from evaluand.core.errors import DataError, SpecError, described
+from evaluand.core.parameters import Text, Within
 from evaluand.core.selector import Selector
-from evaluand.evaluation.scorer import (
-    NO_ANSWER,
-    NOTHING_EXPECTED,
-    Score,
-    Scorer,
-    described,
-    require_choice,
-    require_text,
-)
+from evaluand.evaluation.scorer import NO_ANSWER, NOTHING_EXPECTED, Score, Scorer
 from evaluand.metrics.forecasts import seasonal_naive_scale
 
 Point = Literal["median", "mean"]
@@ -53,20 +46,15 @@ class Forecast(Scorer):
     cheap = True
     by_target = True
 
-    scale: str | None = None
-    history: str | None = None
-    season: int = 1
+    scale: Text | None = None
+    history: Text | None = None
+    season: Annotated[int, Within(1)] = 1
     point: Point = "median"
 
     def __post_init__(self) -> None:
-        require_choice(self, "point", ("median", "mean"))
-        for name in ("scale", "history"):
-            require_text(self, name, optional=True)
+        super().__post_init__()
         if self.scale is not None and self.history is not None:
             raise SpecError("forecast: set scale or history, not both")
-        season: Any = self.season
-        if not isinstance(season, int) or isinstance(season, bool) or season < 1:
-            raise SpecError(f"forecast: season={self.season!r} must be an integer of at least 1")
         if self.season != 1 and self.history is None:
             raise SpecError("forecast: season needs history, the values before the forecast")
         for path in (self.scale, self.history):

@@ -14,10 +14,10 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, ClassVar, Final
 
-from evaluand.core.errors import DataError, nearest
+from evaluand.core.errors import DataError, described, nearest
 from evaluand.core.text.language import language_of, require_language
 from evaluand.core.text.sentences import ABBREVIATIONS, BEGINNINGS
-from evaluand.evaluation.scorer import NOTHING_EXPECTED, Score, TextScorer, described, require_flags
+from evaluand.evaluation.scorer import NOTHING_EXPECTED, Score, TextScorer
 
 Instruction = tuple[str, Mapping[str, Any]]
 """An instruction: its name, and its parameters."""
@@ -65,7 +65,7 @@ class Instructions(TextScorer):
     detect_language: bool = False
 
     def __post_init__(self) -> None:
-        require_flags(self, "detect_language")
+        super().__post_init__()
         if self.detect_language:
             require_language(self.kind)
 

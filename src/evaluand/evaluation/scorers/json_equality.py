@@ -11,10 +11,11 @@ from collections import Counter, deque
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final
 
-from evaluand.core.errors import DataError
+from evaluand.core.errors import DataError, described
 from evaluand.core.json_like import escape_surrogates
+from evaluand.core.parameters import Within
 from evaluand.evaluation.scorer import (
     ARITHMETIC,
     NOTHING_EXPECTED,
@@ -23,10 +24,7 @@ from evaluand.evaluation.scorer import (
     Scorer,
     are_equal,
     as_decimal,
-    described,
     is_number,
-    require_flags,
-    require_tolerances,
     unread,
     wrong_parameter,
 )
@@ -70,7 +68,7 @@ class JsonEquality(Scorer):
 
     ignore: tuple[str, ...] = ()
     unordered: bool = False
-    tolerance: float = 0
+    tolerance: Annotated[float, Within(0)] = 0
     fenced: bool = True
 
     def __post_init__(self) -> None:
@@ -78,8 +76,7 @@ class JsonEquality(Scorer):
         if not isinstance(entries, list | tuple) or not all(isinstance(each, str) and each for each in entries):
             raise wrong_parameter(self, "ignore", "give a list of keys and paths, such as ['id', '$.meta.time']")
         object.__setattr__(self, "ignore", tuple(sorted(set(self.ignore))))
-        require_flags(self, "unordered", "fenced")
-        require_tolerances(self, "tolerance")
+        super().__post_init__()
         _ = self._ignored_paths
 
     def score(self, output: Any, expected: Any) -> Score:

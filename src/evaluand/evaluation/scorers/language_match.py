@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from evaluand.core.errors import DataError
+from evaluand.core.errors import DataError, described
+from evaluand.core.parameters import Text, Within
 from evaluand.core.text.language import Language, known_languages, language_mixture, language_of, require_language
-from evaluand.evaluation.scorer import Score, Scorer, described, require_text, wrong_parameter
+from evaluand.evaluation.scorer import Score, Scorer, wrong_parameter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,16 +39,12 @@ class LanguageMatch(Scorer):
     ranges: ClassVar = {"value": (0.0, 1.0)}
     arguments = ("output", "expected", "input")
 
-    language: str | None = None
-    input_key: str | None = None
-    threshold: float = 0.5
+    language: Text | None = None
+    input_key: Text | None = None
+    threshold: Annotated[float, Within(0, 1)] = 0.5
 
     def __post_init__(self) -> None:
-        require_text(self, "language", optional=True)
-        require_text(self, "input_key", optional=True)
-        value: Any = self.threshold
-        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
-            raise wrong_parameter(self, "threshold", "give a probability from 0 to 1")
+        super().__post_init__()
         require_language(self.kind)
         if self.language is not None and self.language not in known_languages():
             raise wrong_parameter(

@@ -28,19 +28,18 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final
 
-from evaluand.core.errors import DataError
+from evaluand.core.errors import DataError, described
+from evaluand.core.parameters import Within
 from evaluand.evaluation.final_answer import Region, Unreadable, final_answer
 from evaluand.evaluation.scorer import (
     NOTHING_EXPECTED,
     Score,
     Scorer,
-    described,
     is_number,
     require_extra,
     unread,
-    wrong_parameter,
 )
 from evaluand.evaluation.written_numbers import Numbers, Quantity, are_equal, without_unit
 from evaluand.models.extraction import COLUMN, Extraction
@@ -68,15 +67,12 @@ class MathEqual(Scorer):
     version = 1
     ranges: ClassVar = {"value": (0.0, 1.0)}
 
-    timeout: float = 5.0
-    memory: int = 2048
+    timeout: Annotated[float, Within(0, 1 << 20, above=True)] = 5.0
+    memory: Annotated[int, Within(1, 1 << 20)] = 2048
 
     def __post_init__(self) -> None:
         require_extra(self, "latex2sympy2_extended", "math", "latex2sympy2-extended")
-        for name in ("timeout", "memory"):
-            limit = getattr(self, name)
-            if not is_number(limit) or not 0 < limit < _MOST:
-                raise wrong_parameter(self, name, f"give a number above 0 and below {_MOST}")
+        super().__post_init__()
 
     @property
     def columns(self) -> Mapping[str, str]:
@@ -195,7 +191,6 @@ def _bare(text: str) -> str:
     return text
 
 
-_MOST: Final = 1 << 20
 _SHOWN: Final = 200
 _LONGEST: Final = 1000
 _SHORT: Final = 3  # letters that may be variables: abc

@@ -9,26 +9,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Literal
 
-from evaluand.core.errors import DataError
+from evaluand.core.errors import DataError, described
+from evaluand.core.parameters import Text, Within
 from evaluand.evaluation.final_answer import BOXED, STATED, Region, Unreadable, final_answer
 from evaluand.evaluation.scorer import (
     NOTHING_EXPECTED,
     Score,
     Scorer,
     as_decimal,
-    described,
-    require_choice,
-    require_flags,
-    require_text,
-    require_tolerances,
     unread,
 )
 from evaluand.evaluation.written_numbers import Numbers, Quantity, are_equal, plain_quantity
 from evaluand.models.extraction import COLUMN, Extraction
-
-TAKES: Final = ("first", "last", "only")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,19 +54,12 @@ class NumericAnswer(Scorer):
     cheap = True
     ranges: ClassVar = {"value": (0.0, 1.0)}
 
-    after: str | None = None
-    expected_after: str | None = None
-    take: str = "last"
-    tolerance: float = 0
-    relative: float = 0
+    after: Text | None = None
+    expected_after: Text | None = None
+    take: Literal["first", "last", "only"] = "last"
+    tolerance: Annotated[float, Within(0)] = 0
+    relative: Annotated[float, Within(0)] = 0
     fractions: bool = True
-
-    def __post_init__(self) -> None:
-        require_text(self, "after", optional=True)
-        require_text(self, "expected_after", optional=True)
-        require_choice(self, "take", TAKES)
-        require_tolerances(self, "tolerance", "relative")
-        require_flags(self, "fractions")
 
     @property
     def columns(self) -> Mapping[str, str]:

@@ -10,10 +10,11 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Literal
 
-from evaluand.core.errors import DataError, SpecError, nearest
+from evaluand.core.errors import DataError, SpecError, described, nearest
 from evaluand.core.limited_patterns import LimitedPattern
+from evaluand.core.parameters import Text
 from evaluand.core.text.normal_form import normal_form
 from evaluand.evaluation.scorer import (
     NOTHING_EXPECTED,
@@ -21,19 +22,12 @@ from evaluand.evaluation.scorer import (
     WRONG,
     Score,
     Scorer,
-    described,
-    require_choice,
-    require_choices,
-    require_flags,
-    require_text,
     unread,
     wrong_parameter,
 )
 from evaluand.models.extraction import COLUMN, Extraction
 
-WHICH: Final = ("first", "last", "all")
 _SHOWN: Final = 3
-FLAGS: Final = {"ignorecase": re.IGNORECASE, "multiline": re.MULTILINE, "dotall": re.DOTALL}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,15 +59,13 @@ class Pattern(Scorer):
     cheap = True
     ranges: ClassVar = {"value": (0.0, 1.0)}
 
-    pattern: str
-    flags: tuple[str, ...] = ()
+    pattern: Text
+    flags: tuple[Literal["ignorecase", "multiline", "dotall"], ...] = ()
     group: str | int | None = None
-    which: str = "first"
+    which: Literal["first", "last", "all"] = "first"
 
     def __post_init__(self) -> None:
-        require_text(self, "pattern")
-        require_choices(self, "flags", tuple(FLAGS))
-        require_choice(self, "which", WHICH)
+        super().__post_init__()
         self._require_group()
 
     @property
@@ -120,7 +112,7 @@ class Pattern(Scorer):
 
     @cached_property
     def _compiled(self) -> LimitedPattern:
-        flags = sum((FLAGS[name] for name in self.flags), re.NOFLAG)
+        flags = sum((re.RegexFlag[name.upper()] for name in self.flags), re.NOFLAG)
         try:
             return LimitedPattern(self.pattern, flags)
         except re.error as error:
@@ -190,7 +182,7 @@ class Includes(Scorer):
     whole_word: bool = False
 
     def __post_init__(self) -> None:
-        require_flags(self, "any_of", "all_of", "ignore_case", "whole_word")
+        super().__post_init__()
         if self.any_of and self.all_of:
             raise wrong_parameter(self, "all_of", "set any_of or all_of, not both")
 

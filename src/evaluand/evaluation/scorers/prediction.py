@@ -9,20 +9,13 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError
+from evaluand.core.errors import DataError, described
 from evaluand.core.json_like import plain_numbers
-from evaluand.evaluation.scorer import (
-    NO_ANSWER,
-    NOTHING_EXPECTED,
-    Score,
-    Scorer,
-    described,
-    require_choice,
-    require_text,
-)
+from evaluand.core.parameters import Text
+from evaluand.evaluation.scorer import NO_ANSWER, NOTHING_EXPECTED, Score, Scorer
 from evaluand.models.extraction import COLUMN
 from evaluand.store.tables import SCORED
 
@@ -71,16 +64,11 @@ class Prediction(Scorer):
     by_target = True
     arguments = ("output", "expected", "weight")
 
-    type: str = "text"
-    prediction_key: str | None = "prediction"
-    confidence_key: str | None = "confidence"
-    confidence_of_key: str | None = "confidence_of"
-    probabilities_key: str | None = "probabilities"
-
-    def __post_init__(self) -> None:
-        require_choice(self, "type", tuple(_TYPES))
-        for name in ("prediction_key", "confidence_key", "confidence_of_key", "probabilities_key"):
-            require_text(self, name, optional=True)
+    type: Literal["text", "integer", "number", "boolean", "labels", "json"] = "text"
+    prediction_key: Text | None = "prediction"
+    confidence_key: Text | None = "confidence"
+    confidence_of_key: Text | None = "confidence_of"
+    probabilities_key: Text | None = "probabilities"
 
     @property
     def columns(self) -> Mapping[str, str]:

@@ -12,17 +12,10 @@ from itertools import pairwise
 from typing import Any, Final
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError
+from evaluand.core.errors import DataError, described
+from evaluand.core.parameters import Text
 from evaluand.data.typed_columns import number_text
-from evaluand.evaluation.scorer import (
-    NO_ANSWER,
-    NOTHING_EXPECTED,
-    Score,
-    Scorer,
-    described,
-    require_flags,
-    require_text,
-)
+from evaluand.evaluation.scorer import NO_ANSWER, NOTHING_EXPECTED, Score, Scorer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,12 +50,8 @@ class Ranking(Scorer):
     cheap = True
     by_target = True
 
-    answer_key: str = "answer"
+    answer_key: Text = "answer"
     repeats: bool = False
-
-    def __post_init__(self) -> None:
-        require_text(self, "answer_key")
-        require_flags(self, "repeats")
 
     @property
     def columns(self) -> Mapping[str, str]:

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evaluand.core.errors import DataError
+from evaluand.core.errors import DataError, described
+from evaluand.core.parameters import Text
 from evaluand.evaluation.image_objects import read_flag, read_label, read_object_mask
-from evaluand.evaluation.scorer import NO_ANSWER, NOTHING_EXPECTED, Score, Scorer, described, require_text
+from evaluand.evaluation.scorer import NO_ANSWER, NOTHING_EXPECTED, Score, Scorer
 from evaluand.metrics.detection.masks import Segments, contributions
 
 
@@ -45,14 +46,10 @@ class Segmentation(Scorer):
     version = 1
     cheap = True
 
-    label_key: str = "label"
-    mask_key: str = "mask"
-    crowd_key: str = "crowd"
-    thing_key: str = "thing"
-
-    def __post_init__(self) -> None:
-        for name in ("label_key", "mask_key", "crowd_key", "thing_key"):
-            require_text(self, name)
+    label_key: Text = "label"
+    mask_key: Text = "mask"
+    crowd_key: Text = "crowd"
+    thing_key: Text = "thing"
 
     @property
     def columns(self) -> Mapping[str, str]:

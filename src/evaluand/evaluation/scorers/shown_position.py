@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any, ClassVar
 
-from evaluand.core.errors import DataError
-from evaluand.evaluation.scorer import NO_ANSWER, NOTHING_EXPECTED, Score, Scorer, described
+from evaluand.core.errors import DataError, described
+from evaluand.evaluation.scorer import NO_ANSWER, NOTHING_EXPECTED, Score, Scorer
 
 
 @dataclass(frozen=True, kw_only=True)

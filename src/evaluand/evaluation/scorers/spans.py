@@ -15,24 +15,16 @@ is the number of expected spans, and with `spurious` for `missed` that of the an
 spans overlap or occur twice. An empty answer is right if nothing was expected.
 """
 
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
 
-from evaluand.core.errors import DataError
-from evaluand.evaluation.scorer import (
-    NOTHING_EXPECTED,
-    Score,
-    Scorer,
-    described,
-    require_choice,
-    require_text,
-    wrong_parameter,
-)
+from evaluand.core.errors import DataError, described
+from evaluand.core.parameters import Text, Within
+from evaluand.evaluation.scorer import NOTHING_EXPECTED, Score, Scorer
 from evaluand.store.tables import ABSTAINED
 
 
@@ -103,17 +95,11 @@ class Spans(Scorer):
     cheap = True
     arguments = ("output", "expected", "input")
 
-    mode: str = "strict"
-    start_key: str = "start"
-    end_key: str = "end"
-    tag_key: str = "tag"
-    text_key: str | None = None
-
-    def __post_init__(self) -> None:
-        require_choice(self, "mode", tuple(_RATINGS))
-        for name in ("start_key", "end_key", "tag_key"):
-            require_text(self, name)
-        require_text(self, "text_key", optional=True)
+    mode: Literal["strict", "exact", "partial", "type"] = "strict"
+    start_key: Text = "start"
+    end_key: Text = "end"
+    tag_key: Text = "tag"
+    text_key: Text | None = None
 
     @property
     def columns(self) -> Mapping[str, str]:
@@ -366,16 +352,9 @@ class HighlightCoverage(Scorer):
     cheap = True
     ranges: ClassVar = dict.fromkeys(("value", "precision", "recall"), (0.0, 1.0))
 
-    beta: float = 1.0
-    start_key: str = "start"
-    end_key: str = "end"
-
-    def __post_init__(self) -> None:
-        beta: Any = self.beta
-        if not isinstance(beta, int | float) or isinstance(beta, bool) or not 0 <= beta < math.inf:
-            raise wrong_parameter(self, "beta", "give a number of at least 0")
-        for name in ("start_key", "end_key"):
-            require_text(self, name)
+    beta: Annotated[float, Within(0)] = 1.0
+    start_key: Text = "start"
+    end_key: Text = "end"
 
     @property
     def columns(self) -> Mapping[str, str]:

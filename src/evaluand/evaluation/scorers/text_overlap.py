@@ -4,19 +4,15 @@ import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final, Literal
 
+from evaluand.core.parameters import Within
 from evaluand.evaluation.scorer import (
     ReferenceScorer,
     Score,
-    require_choice,
     require_extra,
-    require_flags,
     wrong_parameter,
 )
-
-TOKENIZERS: Final = ("13a", "intl", "char", "zh", "none")
-SMOOTHINGS: Final = ("exp", "floor", "add-k", "none")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,13 +48,11 @@ class Bleu(ReferenceScorer):
 
     effective_order: bool = True
     lowercase: bool = False
-    tokenize: str = "13a"
-    smooth: str = "exp"
+    tokenize: Literal["13a", "intl", "char", "zh", "none"] = "13a"
+    smooth: Literal["exp", "floor", "add-k", "none"] = "exp"
 
     def __post_init__(self) -> None:
-        require_flags(self, "effective_order", "lowercase")
-        require_choice(self, "tokenize", TOKENIZERS)
-        require_choice(self, "smooth", SMOOTHINGS)
+        super().__post_init__()
         require_extra(self, "sacrebleu", "text")
 
     def compared(self, output: str, references: Sequence[str]) -> Score:
@@ -109,17 +103,13 @@ class Chrf(ReferenceScorer):
     cheap = True
     ranges: ClassVar = {"value": (0.0, 100.0)}
 
-    char_order: int = 6
-    word_order: int = 0
-    beta: int = 2
+    char_order: Annotated[int, Within(1)] = 6
+    word_order: Annotated[int, Within(0)] = 0
+    beta: Annotated[int, Within(1)] = 2
     lowercase: bool = False
 
     def __post_init__(self) -> None:
-        require_flags(self, "lowercase")
-        for name, least in (("char_order", 1), ("word_order", 0), ("beta", 1)):
-            value: Any = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise wrong_parameter(self, name, f"give an integer of at least {least}")
+        super().__post_init__()
         require_extra(self, "sacrebleu", "text")
 
     def compared(self, output: str, references: Sequence[str]) -> Score:
@@ -135,9 +125,6 @@ def _chrf(scorer: Chrf) -> Any:
     return CHRF(
         char_order=scorer.char_order, word_order=scorer.word_order, beta=scorer.beta, lowercase=scorer.lowercase
     )
-
-
-VARIANTS: Final = ("1", "2", "L")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,16 +158,14 @@ class Rouge(ReferenceScorer):
     ranges: ClassVar = dict.fromkeys(("value", "precision", "recall"), (0.0, 1.0))
     columns: ClassVar = {"precision": "double", "recall": "double"}
 
-    variant: str = "L"
+    variant: Literal["1", "2", "L"] = "L"
     stemmer: bool | None = None
     any_script: bool = False
 
     def __post_init__(self) -> None:
-        require_choice(self, "variant", VARIANTS)
-        require_flags(self, "any_script")
+        super().__post_init__()
         if self.stemmer is None:
             object.__setattr__(self, "stemmer", not self.any_script)
-        require_flags(self, "stemmer")
         if self.stemmer and self.any_script:
             raise wrong_parameter(self, "stemmer", "leave it out with any_script, since it knows English words alone")
         require_extra(self, "rouge_score", "text", "rouge-score")

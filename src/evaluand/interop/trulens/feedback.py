@@ -18,14 +18,13 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from evaluand.core import identity
-from evaluand.core.errors import Skipped, SpecError, alternatives, warn
+from evaluand.core.errors import Skipped, SpecError, alternatives, described, warn
 from evaluand.core.selector import Selector
 from evaluand.evaluation.feedback.calls import to_number
 from evaluand.evaluation.feedback.feedback import Feedback as Native
 from evaluand.evaluation.feedback.results import Aggregator, Result, mean
 from evaluand.evaluation.feedback.selection import Missing
 from evaluand.evaluation.feedback.selector_checks import APP, RECORD
-from evaluand.evaluation.scorer import described
 from evaluand.interop.trulens.lens import Lens
 from evaluand.interop.trulens.records import Cost
 from evaluand.models.usage import Spending, spending

@@ -20,13 +20,13 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
-from evaluand.core.errors import SpecError, alternatives
+from evaluand.core.errors import SpecError, alternatives, described
 from evaluand.core.identity import json_text
 from evaluand.core.json_like import to_json_like
 from evaluand.core.text.templates import Template
 from evaluand.engine.event_loop import run_coroutine
 from evaluand.evaluation.provider import Judgement
-from evaluand.evaluation.scorer import Score, described
+from evaluand.evaluation.scorer import Score
 from evaluand.interop.trulens.method_rubrics import method_rubric
 from evaluand.judges.questioner import Questioner
 from evaluand.judges.rubric import Rubric

@@ -11,12 +11,12 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
-from evaluand.core.errors import SpecError
+from evaluand.core.errors import SpecError, described
 from evaluand.core.fingerprint import Identity
 from evaluand.core.text.sentences import sentences
 from evaluand.engine.event_loop import run_coroutine
 from evaluand.evaluation.provider import Judgement, from_0_to_1
-from evaluand.evaluation.scorer import Score, described
+from evaluand.evaluation.scorer import Score
 from evaluand.interop.trulens.judged_methods import (
     OPTIONS,
     PARTS,

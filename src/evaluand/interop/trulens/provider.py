@@ -12,9 +12,8 @@ from typing import Any, ClassVar, Final, dataclass_transform
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
-from evaluand.core.errors import ParameterError, alternatives
+from evaluand.core.errors import ParameterError, alternatives, described
 from evaluand.evaluation.provider import Provider as Native
-from evaluand.evaluation.scorer import described
 
 _CONFIG = ConfigDict(extra="forbid", arbitrary_types_allowed=True, hide_input_in_errors=True)
 

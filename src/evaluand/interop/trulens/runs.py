@@ -17,11 +17,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evaluand.apps.recording.writer import annotate, name_feedbacks
-from evaluand.core.errors import SpecError, nearest
+from evaluand.core.errors import SpecError, described, nearest
 from evaluand.engine.event_loop import run_coroutine
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
 from evaluand.evaluation.feedback.feedback import Feedback
-from evaluand.evaluation.scorer import described
 from evaluand.interop.trulens.virtual import VirtualRecord, context_calls
 
 
