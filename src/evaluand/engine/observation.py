@@ -89,14 +89,14 @@ class _Call:
 
     written: frozenset[str] = frozenset()
     made: frozenset[str] = frozenset()  # folders
+    own: tuple[_Opened, ...] = ()  # what counts for this call alone
     lost = False
 
     def __init__(self, observer: Observer[Any], example: Any = None) -> None:
         self.observer, self._example = observer, example
         self.opened: dict[str, tuple[str, Stamp | str | None]] = {}  # name → path, and stamp or state of a listing
-        self.own: list[_Opened] = []  # those that count for this call alone
         draws = observer.draws
-        self._generators = [(module, _state_of(module)) for module in draws]
+        self._generators = [(module, _state_of(module)) for module in draws] if draws else ()
 
     def __enter__(self) -> None:
         _in_progress.add(self)
@@ -197,8 +197,7 @@ class Observer(Generic[U]):
         self._written: set[str] = set()  # the nodes that lines have defined
         self._names: dict[str, str | None] = {}
         self._prepared: list[tuple[str, str]] = []
-        self._chain: str | None = None  # the node of all that was opened so far
-        self._chained = 0
+        self._chain: tuple[int, str | None] = 0, None  # how much of `_opened` is in it, and its node
         self._chaining = threading.Lock()
         _install()
 
@@ -243,8 +242,14 @@ class Observer(Generic[U]):
                 yield
         finally:
             with machinery():
-                self._prepared += [(name, _settle(path, stamp)) for name, (path, stamp) in record.opened.items()]
+                self.begin_with([(name, _settle(path, stamp)) for name, (path, stamp) in record.opened.items()])
             _current.reset(token)
+
+    def begin_with(self, files: Sequence[tuple[str, str]]) -> None:
+        """Let files, by name and state, count for the answers of all calls that follow."""
+        n, node = self._chain
+        self._prepared += files
+        self._chain = n, self._chain_of(node, files)
 
     def _end(self, unit: U, record: _Call) -> None:
         node = self._node_of(record)
@@ -309,16 +314,17 @@ class Observer(Generic[U]):
     def _node_of(self, record: _Call) -> str | None:
         if record.lost:
             return self._node(None, *UNKNOWN)
-        with self._chaining:
-            if self._chained == 0:
-                self._chain = self._chain_of(self._chain, self._prepared)
-            self._chain = self._chain_of(self._chain, self._states(_opened[self._chained :], record))
-            self._chained = len(_opened)
-            chain = self._chain
+        n, node = self._chain
+        if n < len(_opened):
+            with self._chaining:
+                n, node = self._chain
+                opened = _opened[n:]
+                node = self._chain_of(node, self._states(opened, record))
+                self._chain = n + len(opened), node
         if not _named and not record.own:
-            return chain
+            return node
         named = (opened for text in record.texts & _named.keys() for opened in _named[text])
-        return self._chain_of(chain, sorted({*self._states(dict.fromkeys((*named, *record.own)), record)}))
+        return self._chain_of(node, sorted({*self._states(dict.fromkeys((*named, *record.own)), record)}))
 
     def _states(self, opened: Collection[_Opened | None], record: _Call) -> list[tuple[str, str]]:
         """Names and states of the files among those opened that this code may have found."""
@@ -361,9 +367,9 @@ class Observer(Generic[U]):
 
 
 def _observer_of_worker(facts: CodeFacts, ignored: Sequence[str], prepared: Sequence[tuple[str, str]]) -> Observer[Any]:
-    made = Observer[Any](facts, ignored)
-    made._prepared += prepared
-    return made
+    observer = Observer[Any](facts, ignored)
+    observer.begin_with(prepared)
+    return observer
 
 
 _Opened = tuple[str, str, Stamp | str | None, frozenset[str] | None]
@@ -479,9 +485,9 @@ def _record(call: _Call, name: str, raw: str, path: str, stamp: Stamp | str | No
     call.opened[name] = path, stamp
     opened = (raw, path, stamp, call.observer.facts.modules)
     if not path:  # what the call did, and not what it has read
-        call.own.append(opened)
+        call.own += (opened,)
     elif texts := _own_texts(call, raw, path):
-        call.own.append(opened)
+        call.own += (opened,)
         for text in texts:
             _named.setdefault(text, {})[opened] = None
     else:

@@ -39,7 +39,7 @@ from evaluand.evaluation.grading import N_FIELDS, Grader, failure_in_grade, line
 from evaluand.evaluation.preflight import warn_of_unequal
 from evaluand.evaluation.repeated_scores import check_scores
 from evaluand.evaluation.sample import RowSample
-from evaluand.evaluation.score_tables import KnownRows, ScoredRows, ScoreTable, known_batches, known_records
+from evaluand.evaluation.score_tables import KnownRows, ScoredRows, ScoreTable, known_batches, write_known_rows
 from evaluand.evaluation.scorer import NO_ANSWER, FunctionScorer, Scorer, as_scorer, find_call_reader, ranges_of
 from evaluand.evaluation.stored_scores import StoredScores
 from evaluand.evaluation.units import GATHER, RowStream, Sources, Unit, app_of, batched, name_of, targets_of
@@ -609,12 +609,9 @@ class _Job:
             [line] = self._grade_inline(grader, iter([unit]), tally)
             return orjson.loads(line)
 
-        graders = {name: partial(grade, grader) for name, grader in self.graders.items()}
+        grades = {name: partial(grade, grader) for name, grader in self.graders.items()}
         with self._shown(tally):
-            rows = zip(_keys(self.run), known_records(known, graders, self.rows), strict=True)
-            for n, (key, records) in enumerate(rows, 1):
-                for name, record in records.items():
-                    written[name].add(key, record)
+            for n in write_known_rows(known, written, grades, _keys(self.run), self.rows):
                 tally.reused = n * len(written) - tally.called
         self._count(tally)
 

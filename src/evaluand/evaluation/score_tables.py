@@ -30,8 +30,7 @@ from evaluand.store.tables import FAILED, SCORED
 SHARED = frozenset(tables.scores_schema({}).names)
 """The columns that the tables of all scorers have."""
 
-N_SHARED = len(SHARED) - 1
-"""How many of them precede `usage`, which is no part of the digest."""
+_USAGE = len(SHARED) - 1  # the place of `usage`, the last of them, which is no part of the digest
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,32 +108,33 @@ Record = Sequence[Any]
 Grade = Callable[[Unit], Record]
 
 
-def row_digest(row: Sequence[Any]) -> bytes:
-    """What a row of scores, without `usage`, adds to its table's digest; the wording of failures does not count."""
-    *key, _, status, reason = row[:8]
-    return orjson.dumps([key, status, None if status == FAILED else reason, row[8:]])
-
-
 def row_texts(batch: pa.RecordBatch) -> list[bytes]:
     """What the rows of a table add to its digest."""
     columns = [batch.column(name).to_pylist() for name in batch.schema.names if name != "usage"]
-    return [row_digest(row) for row in zip(*columns, strict=True)]
+    return [_row_text(row[:5], row[6], row[7], row[8:]) for row in zip(*columns, strict=True)]
 
 
-def table_rows(record: Record, key: Key, own: Sequence[tuple[str, bool]]) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """The rows of a scorer's table for a record of the journal, each without and then the cell of `usage`.
+def _row_text(key: Sequence[Any], status: str, reason: str | None, cells: Sequence[Any]) -> bytes:
+    """What a row adds to the digest of its table; the wording of failures does not count."""
+    return orjson.dumps([key, status, None if status == FAILED else reason, cells])
+
+
+def _table_row(
+    score: Sequence[Any], key: Key, seen: bytes, own: Sequence[tuple[str, bool]]
+) -> tuple[tuple[Any, ...], bytes]:
+    """The row of a scorer's table for a score of the journal, and what it adds to the digest.
 
     Args:
         key: `_index_`, replication and fold.
+        seen: the digest of what the scorer could see.
         own: the scorer's own columns, and whether they hold JSON.
     """
-    _, digest, scores, *_ = record
-    seen = bytes.fromhex(digest)
-    for number, target, status, reason, value, label, data, explanation, columns, *usage in scores:
-        cells = [_cell(columns.get(name), is_text) for name, is_text in own] if columns else [None] * len(own)
-        text = None if data is None else identity.canonical_text(data)
-        head = (*key, number, target, seen, status, reason, value, label, text, explanation)
-        yield (*head, *cells), identity.canonical_text(usage[0]) if usage else None
+    number, target, status, reason, value, label, data, explanation, columns, *usage = score
+    text = None if data is None else identity.canonical_text(data)
+    cells = [_cell(columns.get(name), is_text) for name, is_text in own] if columns else [None] * len(own)
+    used = identity.canonical_text(usage[0]) if usage else None
+    row = (*key, number, target, seen, status, reason, value, label, text, explanation, used, *cells)
+    return row, _row_text(row[:5], status, reason, (value, label, text, explanation, *cells))
 
 
 def _cell(value: Any, is_json: bool) -> Any:
@@ -166,22 +166,26 @@ class ScoreTable:
         draft.append(self._table, pa.RecordBatch.from_pylist([], schema))
 
     def add(self, key: Key, record: Record) -> None:
-        """Adds the scores of a row of the run."""
-        slot, _, _, *opened = record
+        """Adds the scores of a row of the run, as a journal has them."""
+        slot, digest, scores, *opened = record
         if opened:
             self._inputs.add(slot, opened)
-        for row, usage in table_rows(record, key, self._own):
-            self._state.update(row_digest(row))
+        self.add_scores(key, slot, bytes.fromhex(digest), scores)
+
+    def add_scores(self, key: Key, slot: int, seen: bytes, scores: Iterable[Sequence[Any]]) -> None:
+        """Adds the scores of a row of the run, of which the scorer sees something with a digest."""
+        for score in scores:
+            row, text = _table_row(score, key, seen, self._own)
+            self._state.update(text)
             self.counts[row[6]] = self.counts.get(row[6], 0) + 1
-            if usage:
-                self._used.add(slot, orjson.loads(usage))
-            cells = (*row[:N_SHARED], usage, *row[N_SHARED:])
-            self._rows.add(cells, sum([len(cell) for cell in row[10:] if isinstance(cell, str)]))
+            if row[_USAGE]:
+                self._used.add(slot, orjson.loads(row[_USAGE]))
+            self._rows.add(row, len(text))
         if self._rows.is_full:
             self._rows.flush(self._draft, self._table)
 
     def add_batch(self, batch: pa.RecordBatch, texts: Sequence[bytes]) -> None:
-        """Adds rows, of which the texts are what `row_digest` gives."""
+        """Adds rows, of which the texts are what `row_texts` gives."""
         self._state.update(b"".join(texts))
         for each in batch.column("status").value_counts().to_pylist():
             self.counts[each["values"]] = self.counts.get(each["values"], 0) + each["counts"]
@@ -195,23 +199,35 @@ class ScoreTable:
         return self._state.digest()
 
 
-def known_records(known: KnownRows, scorers: Mapping[str, Grade], stream: RowStream) -> Iterator[dict[str, Record]]:
-    """For each row of a run the record of each scorer: what is known, or what is graded now.
+def write_known_rows(
+    known: KnownRows,
+    written: Mapping[str, ScoreTable],
+    grades: Mapping[str, Grade],
+    keys: Iterator[Key],
+    stream: RowStream,
+) -> Iterator[int]:
+    """Writes the scores of the rows of a run, known or given now, to the tables of their scorers.
 
     Args:
-        scorers: name → what grades the rows that are not known.
+        grades: scorer → what grades the rows that are not known.
+        keys: of all rows.
+
+    Yields:
+        How many rows are written.
     """
     digests, slot = stream.digests(), 0
-    while rows := [*islice(known.rows, tables.BATCH_ROWS)]:
-        has_others = any(len(row) < len(scorers) for row in rows)
-        units = stream.take(slot, slot + len(rows)) if has_others else repeat(None, len(rows))
-        for scores, digest, unit in zip(rows, digests, units, strict=False):
-            seen = digest.hex()
-            yield {
-                name: [slot, seen, [[0, None, *scores[name], None]]] if unit is None or name in scores else grade(unit)
-                for name, grade in scorers.items()
-            }
+    while part := [*islice(keys, tables.BATCH_ROWS)]:
+        rows = [*islice(known.rows, len(part))]
+        has_others = any(len(row) < len(grades) for row in rows)
+        units = stream.take(slot, slot + len(part)) if has_others else repeat(None, len(part))
+        for key, scores, seen, unit in zip(part, rows, islice(digests, len(part)), units, strict=True):
+            for name, grade in grades.items():
+                if unit is None or name in scores:
+                    written[name].add_scores(key, slot, seen, ((0, None, *scores[name], None),))
+                else:
+                    written[name].add(key, grade(unit))
             slot += 1
+        yield slot
 
 
 def known_batches(
@@ -281,9 +297,10 @@ class _KnownColumns:
         names, places = keys.to_pylist(), [record[0] - first for record in records]
         rows, texts, of_rows = list[tuple[Any, ...]](), list[bytes](), list[int]()
         for record, place in zip(records, places, strict=True):
-            for row, usage in table_rows(record, (*names[place].values(),), self._own):
-                rows.append((*row[:N_SHARED], usage, *row[N_SHARED:]))
-                texts.append(row_digest(row))
+            for score in record[2]:
+                row, text = _table_row(score, (*names[place].values(),), bytes.fromhex(record[1]), self._own)
+                rows.append(row)
+                texts.append(text)
                 of_rows.append(place)
         rest = np.setdiff1d(np.arange(keys.num_rows), places)
         batch, known_texts = self.take(keys.take(pa.array(rest)), [seen[place] for place in rest.tolist()])

@@ -530,7 +530,8 @@ class _Job:
                 return self._write(outputs)
             if not self.manifest["fresh"] and self.lane.n_done < self.lane.slots:
                 self._reuse()
-            self._settle_changes(before)
+            if self.lane.n_done < self.lane.slots:
+                self._settle_changes(before)
             used = RowUsage(self.lane.done(0))
             progress = self.runner.progress(self.tally) if self.runner.progress else nullcontext()
             with progress, observable(self.runner.policy.observe_models):
@@ -584,10 +585,10 @@ class _Job:
 
     def _settle_changes(self, before: str | None) -> None:
         """Takes over the answers from before a change of code that are kept, or says what repeating them costs."""
-        open_slots = self.calls.open_slots(self.lane.is_done)
-        if not open_slots.left:
-            return
         earlier = earlier_answers(self.store, before, self.inputs)
+        if not earlier.changes and "kept" not in self.manifest:
+            return
+        open_slots = self.calls.open_slots(self.lane.is_done)
         for kept in self.manifest.get("kept", ()):
             for line in replace(earlier, ids=kept["from"]).lines(open_slots, self.inputs.observer):
                 self.lane.append(line)

@@ -90,9 +90,7 @@ def fingerprint(
         >>> fingerprint(shout).digest == print_.digest
         False
     """
-    walk = Walk(seeds_estimators)
-    print_ = walk.run(obj, files)
-    return Walk(seeds_estimators, walk.lookup.changed).run(obj, files) if ignores_changes else print_
+    return Walk(seeds_estimators, ignores_changes).run(obj, files)
 
 
 def explain(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:

@@ -12,18 +12,16 @@ import functools
 import inspect
 import sys
 import types
-from collections.abc import Callable, Collection, Iterator
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from evaluand.core.fingerprint.bytecode import Uses, code_token, uses_of
 from evaluand.core.fingerprint.files import is_text_or_path, name_token
-from evaluand.core.fingerprint.homes import MISSING, Home, Homes, Namespace, attribute_of, imported
-from evaluand.core.fingerprint.lookup import Lookup
+from evaluand.core.fingerprint.homes import MISSING, Home, Namespace, attribute_of, imported
 from evaluand.core.fingerprint.names import CodeNames, closure_of, full_name_of
 from evaluand.core.fingerprint.outside import why_outside
-from evaluand.core.fingerprint.parts import Content, Parts, Place
+from evaluand.core.fingerprint.parts import Content, Place
 from evaluand.core.fingerprint.plain import plain_data
-from evaluand.core.fingerprint.secrets import EnvironmentSecrets
 from evaluand.core.fingerprint.source import Sources
 from evaluand.core.fingerprint.syntax import (
     Chain,
@@ -50,6 +48,9 @@ from evaluand.core.fingerprint.wrapping import (
     wrapped,
 )
 
+if TYPE_CHECKING:
+    from evaluand.core.fingerprint.walk import Walk
+
 MAX_WRAPPED = 50  # wrappers around a function before it is taken as any other object
 
 _SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
@@ -69,29 +70,11 @@ _MODULE_NAMES = frozenset(
 
 
 class Code:
-    """Reads code in one traversal.
+    """Reads code in one traversal."""
 
-    Args:
-        parts: the queue of parts, which have separate digests.
-        homes: where code comes from.
-        lookup: looks up what is reached.
-        value: gives the token of any value reached.
-        changed: names whose values count as they were when this process first read them, since the code itself changes
-            them; None where all count as they are.
-    """
-
-    def __init__(
-        self,
-        parts: Parts,
-        homes: Homes,
-        lookup: Lookup,
-        value: Callable[[Any, Place], bytes],
-        secrets: EnvironmentSecrets,
-        first: Callable[[Any, str, Any, Place], bytes],
-        changed: Collection[str] | None,
-    ) -> None:
-        self.parts, self.homes, self.lookup, self.value, self.secrets = parts, homes, lookup, value, secrets
-        self.first, self.changed, self.is_versioned = first, changed or (), changed is not None
+    def __init__(self, walk: Walk) -> None:
+        self.parts, self.homes, self.lookup, self.secrets = walk.parts, walk.homes, walk.lookup, walk.secrets
+        self.value, self.held, self.ignores_changes = walk.value, walk.held, walk.ignores_changes
         self.sources = Sources()
         self._constants: dict[tuple[int, str], bytes] = {}
 
@@ -179,10 +162,10 @@ class Code:
         named |= function.__kwdefaults__ or {}
         for name in sorted(named):
             at = place.named(f"{place.shown} (default of {name})")
-            yield leaf("default", name.encode()) + self._held(function, name, named[name], at)
+            yield leaf("default", name.encode()) + self.held(function, name, named[name], at)
         for name, value in sorted(function.__dict__.items()):
             at = place.named(f"{place.shown}.{name}")
-            yield leaf("attribute", name.encode()) + self._held(function, name, value, at)
+            yield leaf("attribute", name.encode()) + self.held(function, name, value, at)
 
     def _closure(self, function: types.FunctionType, place: Place) -> Iterator[bytes]:
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
@@ -191,12 +174,7 @@ class Code:
             except ValueError:  # not set yet
                 continue
             at = place.named(f"{place.shown} (closure variable {name})")
-            yield leaf("closure", name.encode()) + self._held(function, name, value, at)
-
-    def _held(self, owner: Any, name: str, value: Any, place: Place) -> bytes:
-        """The token of what something holds under a name."""
-        is_state = name in self.changed and not is_code(value)
-        return self.first(owner, name, value, place) if is_state else self.value(value, place)
+            yield leaf("closure", name.encode()) + self.held(function, name, value, at)
 
     # -- names that code uses
 
@@ -247,16 +225,16 @@ class Code:
         if known := _public_name(value, name):
             self.lookup.meet(known)
             return leaf("object", known.encode())
-        if self.is_unread(value) or (self.is_versioned and plain_data(value, self.secrets) is None):
+        if self.is_unread(value) or (self.ignores_changes and plain_data(value, self.secrets) is None):
             return self._constant(namespace, name, lambda at: self._made(name, namespace, value, at))
-        return self._constant(namespace, name, lambda at: self._held(namespace, name, value, at))
+        return self._constant(namespace, name, lambda at: self.held(namespace, name, value, at))
 
     def _made(self, name: str, namespace: Namespace, value: Any, place: Place) -> bytes:
         """A global of which not all may be read: also the statements that set it, and what these use."""
         source = self.sources.of(place.home.file, namespace)
         uses = Uses(chains_of(source.statements(name) if source else ()))
         used = self._used(uses, namespace, place)
-        return mix("made", self._start(name, namespace, place), self._held(namespace, name, value, place), *used)
+        return mix("made", self._start(name, namespace, place), self.held(namespace, name, value, place), *used)
 
     def is_unread(self, value: Any) -> bool:
         """Whether an object is one of a library that may give something else each time: a client, a model."""
@@ -346,7 +324,7 @@ class Code:
             if written:
                 covered.add(name)
             self.lookup.attribute(name, value)
-            token = self._held(kind, name, value, place.named(f"{place.shown}.{name}"))
+            token = self.held(kind, name, value, place.named(f"{place.shown}.{name}"))
             tokens.append(leaf("member", name.encode()) + token)
         return tokens, covered
 

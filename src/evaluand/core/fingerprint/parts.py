@@ -67,6 +67,7 @@ class Parts:
         self._tokens: dict[int, bytes] = {}
         self._alive: list[object] = []  # an id belongs to its object only while that lives
         self._queue: deque[tuple[str, Callable[[], bytes]]] = deque()
+        self._last: deque[tuple[str, Callable[[], bytes]]] = deque()
 
     def part(self, value: object, name: str, shown: str, home: Home, content: Content) -> bytes:
         """Refer to a part, which has a separate digest, and show it by name."""
@@ -77,9 +78,13 @@ class Parts:
 
     def later(self, value: object, place: Place, content: Callable[[], bytes]) -> bytes:
         """Refers to an object; its content joins that of the part in which it was first reached."""
-        self._objects[place.part] = number = self._objects.get(place.part, 0) + 1
         self._queue.append((place.part, content))
-        return self.know(value, leaf("object", f"{place.part}\0{number}".encode()))
+        return self.know(value, self._number(place))
+
+    def last(self, place: Place, content: Callable[[], bytes]) -> bytes:
+        """Refers to what is read, in the same part, once all that does not wait for it has been."""
+        self._last.append((place.part, content))
+        return self._number(place)
 
     def opaque(self, value: object, place: Place, why: str = UNREADABLE) -> bytes:
         """Says of something that it cannot be read."""
@@ -101,8 +106,8 @@ class Parts:
 
     def read(self) -> None:
         """Reads all that waits, and what is found on the way."""
-        while self._queue:
-            label, content = self._queue.popleft()
+        while waiting := self._queue or self._last:
+            label, content = waiting.popleft()
             self._contents[label].append(content())
 
     def digests(self) -> list[tuple[str, str, bytes]]:
@@ -110,6 +115,10 @@ class Parts:
         return [
             (label, self._display_names[label], mix("part", *found)) for label, found in sorted(self._contents.items())
         ]
+
+    def _number(self, place: Place) -> bytes:
+        self._objects[place.part] = number = self._objects.get(place.part, 0) + 1
+        return leaf("object", f"{place.part}\0{number}".encode())
 
     def _label(self, name: str) -> str:
         self._labels[name] = number = self._labels.get(name, 0) + 1

@@ -20,7 +20,7 @@ import threading
 import types
 import uuid
 import weakref
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent import futures
 from dataclasses import dataclass, field
 from typing import Any
@@ -161,19 +161,18 @@ class Walk:
     """One traversal.
 
     Args:
-        changed: names of variables and attributes that count as they were when this process first read them; None
-            where all count as they are.
+        ignores_changes: whether what the code itself changes counts as it was when this process first read it.
     """
 
-    def __init__(self, seeds_estimators: bool = False, changed: Collection[str] | None = None) -> None:
+    def __init__(self, seeds_estimators: bool = False, ignores_changes: bool = False) -> None:
         cwd = working_folder()
         self.parts = Parts()
         self.homes = Homes(cwd)
         self.files = Files(cwd)
         self.lookup = Lookup(self.homes, self.parts.unpinned, seeds_estimators)
         self.secrets = EnvironmentSecrets()
-        self.changed = changed or ()
-        self.code = Code(self.parts, self.homes, self.lookup, self.value, self.secrets, _first_token, changed)
+        self.ignores_changes = ignores_changes
+        self.code = Code(self)
         self._open: set[int] = set()
         self._cyclic = False
 
@@ -244,6 +243,17 @@ class Walk:
             self.lookup.declared(value)
             self.files.declare(os.fspath(file), self.homes.of(value))
         return self.code.token(value, place) or self._object(value, place)
+
+    def held(self, owner: Any, name: str, value: Any, place: Place) -> bytes:
+        """The token of what something holds under a name."""
+        if not self.ignores_changes or is_code(value):
+            return self.value(value, place)
+
+        def content() -> bytes:
+            is_changed = name in self.lookup.changed
+            return _first_token(owner, name, value, place) if is_changed else self.value(value, place)
+
+        return self.parts.last(place, content)
 
     def _container(self, value: Any, place: Place) -> bytes:
         if id(value) in self._open:
@@ -375,9 +385,7 @@ class Walk:
 
     def _attribute(self, owner: object, name: str, value: Any, place: Place) -> bytes:
         value = self.secrets.hide_named(name, value)
-        if name in self.changed and not is_code(value):
-            return leaf("name", name.encode()) + _first_token(owner, name, value, place)
-        return leaf("name", name.encode()) + self.value(value, place.inside(owner, f".{name}"))
+        return leaf("name", name.encode()) + self.held(owner, name, value, place.inside(owner, f".{name}"))
 
 
 def _is_unstated(owner: object, name: str, item: object) -> bool:
