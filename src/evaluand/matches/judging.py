@@ -35,11 +35,11 @@ from evaluand.evaluation.comparison_scorers import STRENGTH, ComparisonScorer, F
 from evaluand.evaluation.grading import Grader
 from evaluand.evaluation.scorer import Score, described
 from evaluand.evaluation.units import Unit
-from evaluand.matches.matches import JUDGE_FAILED, TABLE, MatchDigest, Matches
+from evaluand.matches.matches import JUDGE_FAILED, TABLE, MatchDigest
 from evaluand.matches.response_style import ResponseStyle, response_styles
 from evaluand.matches.schedule import Pairs
 from evaluand.models.usage_total import UsageTotal
-from evaluand.run.responses import Response, span_rows
+from evaluand.run.responses import Response
 from evaluand.run.runner import Run
 from evaluand.store.journal import WorkLog
 from evaluand.store.store import Draft, Manifest, Store, check_name, drafted, now
@@ -613,38 +613,6 @@ def failure_in_judgement(line: bytes) -> Failure:
     """The error in the journal line of a judgement that failed."""
     _, _, [score, *_], *_ = orjson.loads(line)
     return Failure(str(score[3]).removeprefix(JUDGE_FAILED))
-
-
-def read_open(lane: WorkLog) -> Iterator[tuple[int, bytes, list[Any]]]:
-    """(slot, key, record without slot and inputs) of what a judge has said in open matches."""
-    for slot, digest, scores, *_ in lane.records():
-        if scores[0][2] != FAILED:
-            yield slot, bytes.fromhex(digest), [digest, scores]
-
-
-def read_sealed(matches: Matches, compares_all: bool) -> Iterator[tuple[int, bytes, list[Any]]]:
-    """The same of sealed matches, each judgement once; its slot is its number."""
-    names = ["judgement", "digest", "status", "reason", "first", "label", "data", "explanation", "strength", "usage"]
-    spans = _stored_spans(matches)
-    rows = (row for batch in matches.judgements(names) for row in batch.to_pylist())
-    for row in rows:
-        if row["status"] != FAILED:
-            number, value = row["judgement"], None if compares_all else row["first"]
-            data, usage = (None if row[name] is None else orjson.Fragment(row[name]) for name in ("data", "usage"))
-            score = [0, None, row["status"], row["reason"], value, row["label"], data, row["explanation"]]
-            others = [usage, spans[number]] if number in spans else [] if usage is None else [usage]
-            yield number, row["digest"], [row["digest"].hex(), [[*score, {STRENGTH: row["strength"]}, *others]]]
-
-
-def _stored_spans(matches: Matches) -> dict[int, list[list[Any]]]:
-    """The steps of the calls of a judge, by judgement, as in the journal."""
-    found: dict[int, list[list[Any]]] = {}
-    if SPANS_TABLE in matches.manifest["tables"]:
-        for batch in matches.store.read("matches", matches.id, SPANS_TABLE):
-            with_replication = batch.add_column(1, "replication", pa.array([0] * batch.num_rows))
-            for number, _, span in span_rows(with_replication):
-                found.setdefault(number, []).append(span)
-    return found
 
 
 Columns = Mapping[str, np.ndarray]
