@@ -11,7 +11,7 @@ from evaluand.report.facts.base import Facts, Names, count_reasons
 from evaluand.report.facts.judges import matches_judge_facts
 from evaluand.report.text import SHORT_ID
 from evaluand.store.kinds import singular
-from evaluand.store.store import find_sealed, find_sealed_from
+from evaluand.store.store import caveats, find_sealed, find_sealed_from
 
 if TYPE_CHECKING:
     from evaluand.matches.matches import Matches
@@ -40,7 +40,7 @@ def ratings_facts(ratings: Ratings) -> Facts:
     """Ratings, and the `sets` of matches behind them with their rows by status; None for the counts of a lost set."""
     ids = ratings.manifest["provenance"]["matches"]
     sets = [
-        {"id": id, "name": None, "counts": None, "left_out": None}
+        {"id": id, "name": None, "counts": None, "left_out": None, "caveats": caveats(ratings.store, [(MATCHES, id)])}
         | ({} if each is None else {"name": each.name, "counts": each.counts, "left_out": each.left_out})
         for id, each in zip(ids, ratings.matches, strict=True)
     ]
@@ -63,6 +63,7 @@ def match_set_facts(matches: Matches, title: str) -> Facts:
         "systems": matches.systems,
         "judged_by": judge_text(manifest),
         "left_out": matches.left_out,
+        "caveats": caveats(matches.store, [(MATCHES, matches.id)]),
         "missing": count_reasons(_iterate_undecided(matches)),
         "usage": sum_usage(matches),
         "judges": matches_judge_facts(matches),
