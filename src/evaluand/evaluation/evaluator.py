@@ -264,7 +264,8 @@ class Evaluator:
             again=lambda last: (
                 not _is_of_recording(store, last, request.origin)
                 and (
-                    not (grading.pinned and store.manifest("evaluations", last)["pinned"])
+                    request.fresh
+                    or not (grading.pinned and store.manifest("evaluations", last)["pinned"])
                     or any(of.needs_attempt(last, request, f"inputs/{name}") for name, of in computed.items())
                     or (request.retry_failed and _has_failures(store, last, run))
                 )

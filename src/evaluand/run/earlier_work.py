@@ -173,10 +173,11 @@ class EarlierWork(ABC, Generic[U]):
         Args:
             table: of the inputs.
         """
+        if request.fresh:
+            return True
         manifest = self.store.manifest(self.kind, last)
         return (
-            request.fresh
-            or not (self.inputs.identity.pinned and manifest["pinned"])
+            not (self.inputs.identity.pinned and manifest["pinned"])
             or self.inputs.is_stale(self.kind, last, table)
             or (request.keep_answers and "digest" not in manifest and "kept" not in manifest)
         )

@@ -327,8 +327,9 @@ class Runner:
         return EarlierCalls(InputCheck(self.store, calls.identity), self.policy, before, calls)
 
     def _needs_attempt(self, last: str, request: Request, earlier: EarlierCalls) -> bool:
-        failed = self.store.manifest("runs", last).get("counts", {}).get(FAILED, 0)
-        return earlier.needs_attempt(last, request, INPUTS) or (request.retry_failed and failed > 0)
+        if earlier.needs_attempt(last, request, INPUTS):
+            return True
+        return request.retry_failed and self.store.manifest("runs", last).get("counts", {}).get(FAILED, 0) > 0
 
     def _manifest_facts(self, calls: Calls, request: Request, earlier: EarlierCalls) -> Manifest:
         """The facts of the manifest in addition to the spec, after the task has accepted the dataset."""
