@@ -241,7 +241,7 @@ class _Pairing:
 
     @cached_property
     def presenter(self) -> Presenter:
-        view = JudgeView.of(self.judge, has_ids=self.runs[0].dataset.roles.id is not None)
+        view = JudgeView.of(self.judge)
         return Presenter(self.entrants, self.orders, self.seed, view)
 
     @cached_property
