@@ -437,6 +437,14 @@ def test_what_says_nothing_of_an_answer_is_no_input(project: Project, how: str) 
     assert project.called(HEAD + NO_INPUT[how]) == 0
 
 
+def test_that_a_call_wrote_is_known_from_another_process(project: Project) -> None:
+    project.how["engine"] = ProcessEngine(2)
+    run = project.run(HEAD + NO_INPUT["a log"])
+    rows = [row for batch in run.store.read("runs", run.id, "inputs") for row in batch.to_pylist()]
+    assert {row["file"] for row in rows} == {"(wrote a file)"}
+    assert sum(each["count"] for row in rows for each in row["rows"]) == ROWS
+
+
 # -- hostile files
 
 

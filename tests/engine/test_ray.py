@@ -94,6 +94,19 @@ def test_a_cluster_gives_the_digest_of_one_process(two: RayEngine, function: Any
     assert there.manifest["provenance"]["engine"] == {"kind": "ray", "workers": 2}
 
 
+def test_that_a_call_wrote_is_known_from_there(two: RayEngine, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+
+    def noted(number: int) -> int:
+        with open(log, "a") as file:
+            file.write("1")
+        return number
+
+    run = Runner(engine=two).run(noted, data(4))
+    [row] = [row for batch in run.store.read("runs", run.id, "inputs") for row in batch.to_pylist()]
+    assert (row["file"], row["rows"]) == ("(wrote a file)", [{"first": 0, "count": 4}])
+
+
 def test_scorers_that_are_not_cheap_grade_there_too(two: RayEngine) -> None:
     @scorer(version="1")
     def far(output: Any, expected: Any, example: Any) -> float:

@@ -220,7 +220,7 @@ def test_a_system_that_nearly_always_won_has_an_arrow_and_infinity(tmp_path: Pat
 @pytest.mark.parametrize(("higher", "word"), [(True, "higher"), (False, "lower")])
 def test_a_judge_by_scores_is_named_by_its_scorer(higher: bool, word: str) -> None:
     spec = {"judge": {"kind": "by_score", "scorer": {"kind": "rouge"}, "higher_is_better": higher}}
-    assert judge_text(spec) == f"the {word} score of rouge wins"
+    assert judge_text({"spec": spec, "provenance": {}}) == f"the {word} score of rouge wins"
 
 
 def test_stored_ratings_look_the_same_in_a_notebook(tmp_path: Path) -> None:

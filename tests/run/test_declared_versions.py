@@ -174,6 +174,146 @@ def test_scores_of_a_changed_scorer_are_repeated_with_their_cost_or_kept(folder:
     assert Path("grades").read_text() == before * 2
 
 
+def test_an_interrupted_run_may_keep_afterwards_what_it_was_about_to_repeat(folder: Path) -> None:
+    edit("app.py", '"nothing"', '"no idea at all"')
+    edit(
+        "app.py",
+        '    with open("calls"',
+        '    if Path("stop").exists():\n        raise KeyboardInterrupt\n    with open("calls"',
+    )
+    Path("stop").touch()
+    assert "2 answers are made again" in " ".join(notes(call("run", "own.yaml")))
+    kept = call("run", "own.yaml", "--keep-answers")
+    assert (kept.exit_code, n_calls()) == (0, 2)
+    assert "2 of 2 answers were kept" in " ".join(kept.output.split())
+
+
+def test_answers_of_all_replications_are_kept_and_only_those_that_the_code_has_not_given_anew(folder: Path) -> None:
+    edit("own.yaml", "scorers:", "run: {replications: 3}\nscorers:")
+    call("run", "own.yaml")
+    assert n_calls() == 2 + 4
+    edit("app.py", '"nothing"', '"no idea at all"')
+    Path("other.yaml").write_text(Path("own.yaml").read_text().replace("name: own", "name: other"))
+    call("run", "other.yaml", "--limit", "1")
+    assert n_calls() == 6 + 3
+    kept = call("run", "own.yaml", "--keep-answers")
+    assert n_calls() == 9
+    assert "own/app: 3 of 6 answers were kept from before a change" in " ".join(kept.output.split())
+
+
+SUITE = """
+name: all
+tasks:
+  app: {function: app.py:answer, version: "1"}
+problems:
+  first: {dataset: {path: q.jsonl, input: question, expected: answer}, scorers: {right: includes}, metrics: accuracy}
+"""
+
+
+def test_the_plan_of_a_suite_says_what_would_be_kept_and_the_suite_keeps_it(folder: Path) -> None:
+    Path("suite.yaml").write_text(SUITE)
+    call("suite", "suite.yaml")
+    calls = n_calls()
+    edit("app.py", '"nothing"', '"no idea at all"')
+    [offered, planned] = (
+        " ".join(call("suite", "suite.yaml", "--plan", *options).stdout.split())
+        for options in ((), ("--keep-answers",))
+    )
+    change = "app.retrieve changed"
+    assert f"2 of 2 calls to make ({change}; --keep-answers (keep_answers=True) takes 2 answers over)" in offered
+    assert f"0 of 2 calls to make, 2 reused (2 answers kept from before a change: {change})" in planned
+    kept = call("suite", "suite.yaml", "--keep-answers")
+    assert (kept.exit_code, n_calls()) == (0, calls)
+    assert f"all/first/app: 2 of 2 answers were kept from before a change: {change}" in " ".join(kept.output.split())
+
+
+def test_grades_of_a_changed_scorer_are_kept_by_grade(folder: Path) -> None:
+    Path("app.py").write_text(APP + PAID)
+    command = ("grade", "own/app", "--scorer", "paid=app.py:paid")
+    call(*command)
+    before = Path("grades").read_text()
+    edit("app.py", "    report_usage(input_tokens=3", "    report_usage(input_tokens=30")
+    kept = call(*command, "--keep-answers")
+    assert (kept.exit_code, Path("grades").read_text()) == (0, before)
+    said = "own/app: 2 of 2 scores of paid were kept from before a change: app.paid changed"
+    assert said in " ".join(kept.output.split())
+
+
+JUDGE = """
+
+def judge(first, second):
+    from evaluand import report_usage
+    with open("judged", "a") as judged:
+        judged.write("1")
+    report_usage(input_tokens=3, output_tokens=1, cost=0.5, currency="USD", model="judge")
+    return "first" if first < second else "second"
+
+
+def other(question):
+    return "Reply: " + retrieve(question)
+"""
+MATCHES = """
+matches: {name: duel, judge: {function: app.py:judge, version: "1"}}
+"""
+
+
+def n_judged() -> int:
+    return len(Path("judged").read_text())
+
+
+@pytest.fixture
+def duel(folder: Path) -> Path:
+    Path("app.py").write_text(APP + JUDGE)
+    edit("own.yaml", "scorers:", '  other: {function: app.py:other, version: "1"}\nscorers:')
+    Path("own.yaml").write_text(Path("own.yaml").read_text() + MATCHES)
+    assert call("run", "own.yaml").exit_code == 0
+    assert n_judged() == 4
+    return folder
+
+
+def change_judge() -> None:
+    edit("app.py", '"first" if first < second', '"first" if first <= second')
+
+
+def test_a_changed_judge_of_pairs_judges_again_and_says_before_what_it_costs(duel: Path) -> None:
+    change_judge()
+    assert notes(call("run", "own.yaml")) == [
+        "note: the judge of own/duel: app.judge changed, so 4 judgements are made again; the earlier ones used 4"
+        " requests, 12 input tokens, 4 output tokens, cost 2.00 USD; --keep-answers (keep_answers=True) takes them over"
+    ]
+    assert n_judged() == 8
+
+
+def test_kept_judgements_are_shown_with_every_number_of_them(duel: Path) -> None:
+    change_judge()
+    said = "own/duel: 4 of 4 judgements were kept from before a change: app.judge changed"
+    printed = call("run", "own.yaml", "--keep-answers")
+    assert (printed.exit_code, notes(printed), n_judged()) == (0, [], 4)
+    assert said in " ".join(printed.output.split())
+    for command in (("run", "own.yaml"), ("show", "own/duel"), ("show", "own/duel", "--json")):
+        assert said in " ".join(call(*command).output.split()), command
+    call("report", "own", "-o", "own.html")
+    call("report", "own/duel", "-o", "duel.html")
+    assert said in Path("own.html").read_text()
+    assert said in Path("duel.html").read_text()
+    assert n_judged() == 4
+    write_questions("France", "Spain", "Peru")
+    call("run", "own.yaml")  # the judge as it is now: kept judgements are given by their name alone
+    assert n_judged() == 4 + 6
+
+
+def test_a_comparison_by_the_command_line_keeps_judgements_too(duel: Path) -> None:
+    command = ("compare", "--pairwise", "own/app", "own/other", "--judge", "app.py:judge", "--name", "again")
+    call(*command)
+    before = n_judged()
+    change_judge()
+    refused = call(*command[:-2], "--keep-answers")
+    assert (refused.exit_code, "give --name NAME too" in refused.stderr) == (2, True)
+    kept = call(*command, "--keep-answers")
+    assert (kept.exit_code, n_judged()) == (0, before)
+    assert "again: 4 of 4 judgements were kept from before a change: app.judge changed" in " ".join(kept.output.split())
+
+
 def test_keeping_and_repeating_all_contradict_each_other(folder: Path) -> None:
     result = call("run", "own.yaml", "--fresh", "--keep-answers")
     assert (result.exit_code, "--fresh repeats the answers that --keep-answers takes over" in result.stderr) == (

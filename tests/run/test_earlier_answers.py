@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 
 from evaluand import Dataset, DirectoryStore, Evaluator, MemoryStore, Run, Runner, task
 from evaluand.evaluation.scorer import Score, scorer
-from evaluand.run.responses import _numbers_of, key_of
+from evaluand.run.calls import key_of, numbers_of
 from evaluand.trace.spans import TaskSpan
 
 
@@ -106,7 +106,7 @@ def test_few_rows_are_read_for_few_answers(tmp_path: Path) -> None:
 @given(st.lists(st.tuples(st.binary(min_size=16, max_size=16), st.integers(0, 1 << 20)), min_size=1))
 def test_keys_of_many_calls_are_those_of_each(calls: list[tuple[bytes, int]]) -> None:
     digests = np.array([np.frombuffer(digest, ">u8") for digest, _ in calls]).astype(np.uint64)
-    numbers = _numbers_of(digests, np.array([replication for _, replication in calls]))
+    numbers = numbers_of(digests, np.array([replication for _, replication in calls]))
     assert [int(number).to_bytes(8, "big") for number in numbers] == [key_of(*call)[:8] for call in calls]
 
 

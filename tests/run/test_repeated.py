@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.servers import PostgresServer, S3Server
 from support.unread import Unread
 
 from evaluand import Dataset, DirectoryStore, Evaluation, Evaluator, Run, Runner, report_usage
-from evaluand.engine import repeated
 from evaluand.evaluation.scorers.pattern import Includes
+from evaluand.matches import Matcher, Matches
+from evaluand.run import earlier_work
+from evaluand.store.folder_store import FolderStore
+from evaluand.store.opening import open_store
 
 DATA = Dataset.from_rows([{"input": f"q{i}"} for i in range(20)])
 CALLS = Unread(list[str]())
@@ -52,9 +56,9 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Unread, "__fingerprint__", lambda self: (), raising=False)
 
 
-def run_in_another_process(store: DirectoryStore, code: Any, data: Dataset = DATA, **options: Any) -> tuple[int, Run]:
+def run_in_another_process(store: FolderStore, code: Any, data: Dataset = DATA, **options: Any) -> tuple[int, Run]:
     """The number of calls, and the run."""
-    repeated._made_here.clear()
+    earlier_work._made_here.clear()
     CALLS.value.clear()
     run = Runner(store).run(code, data, name="x", **options)
     return len(CALLS.value), run
@@ -151,7 +155,7 @@ def exact(output: str, expected: str) -> bool:
 
 def grade_in_another_process(run: Run, *, again: bool = True) -> tuple[int, Evaluation]:
     if again:
-        repeated._made_here.clear()
+        earlier_work._made_here.clear()
     CALLS.value.clear()
     evaluation = Evaluator().evaluate(run, {"exact": exact, "words": Includes()})
     return len(CALLS.value), evaluation
@@ -170,6 +174,71 @@ def test_scores_are_checked_likewise_each_scorer_by_itself(tmp_path: Path) -> No
     assert (called, evaluation.table("exact")["value"].to_pylist()) == (2 + 20, [1.0] * 20)
     assert evaluation.receipt is not None
     assert "exact: 2 answers repeated as a check came out differently" in evaluation.receipt.why
+
+
+def test_code_that_now_fails_is_not_reused(tmp_path: Path) -> None:
+    fails = Unread(False)
+
+    def failing(text: str) -> str:
+        if fails.value:
+            raise ValueError("no more")
+        return steady(text)
+
+    store = DirectoryStore(tmp_path)
+    run_in_another_process(store, failing)
+    fails.value = True
+    called, run = run_in_another_process(store, failing)
+    assert (called, run.counts) == (0, {"failed": 20})
+    assert why(run) == "unpinned, so never reused: 2 answers repeated as a check came out differently"
+
+
+def test_a_check_in_a_bucket_counts_for_all_who_use_it(s3: S3Server, postgres: PostgresServer) -> None:
+    store = open_store(f"{s3.bucket()}/evals?catalog={postgres.database()}")
+    called = [run_in_another_process(store, steady)[0] for _ in range(3)]
+    assert called == [20, 2, 0]
+
+
+def test_scores_of_new_answers_are_graded_without_a_check(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    first, other = (
+        Runner(store).run(code, Dataset.from_rows([{"input": f"q{i}", "expected": "Q"} for i in range(20)]))
+        for code in (steady, secretly_changing)
+    )
+    assert [grade_in_another_process(run)[0] for run in (first, other)] == [20, 20]
+
+
+def shorter(first: str, second: str) -> str:
+    CALLS.value.append(first)
+    return "tie" if WORDS.value == "?" else "first" if len(first) < len(second) else "second"
+
+
+def rank_by_length(responses: list[str]) -> list[float]:
+    CALLS.value.append(responses[0])
+    return [len(text) + (WORDS.value == "?") for text in responses]
+
+
+def judge_in_another_process(runs: list[Run], judge: Any, **options: Any) -> tuple[int, Matches]:
+    earlier_work._made_here.clear()
+    CALLS.value.clear()
+    matches = Matcher().match(runs, judge, labels=["a", "b", "c"], **options)
+    return len(CALLS.value), matches
+
+
+@pytest.mark.parametrize(("judge", "total"), [(shorter, 120), (rank_by_length, 40)])
+@pytest.mark.parametrize("orders", ["both", "random"])
+def test_judgements_are_checked_likewise(tmp_path: Path, judge: Any, total: int, orders: str) -> None:
+    store, tasks = DirectoryStore(tmp_path), [str.upper, lambda text: text * 2, lambda text: text * 3]
+    runs = [Runner(store).run(task, DATA) for task in tasks]
+    total = total if orders == "both" else total // 2
+    called = [judge_in_another_process(runs, judge, orders=orders)[0] for _ in range(3)]
+    assert called == [total, 2, 0]
+    WORDS.value = "?"
+    [path] = tmp_path.glob("matches/*/check-*.json")
+    path.unlink()
+    called_again, matches = judge_in_another_process(runs, judge, orders=orders)
+    assert matches.receipt is not None
+    assert (called_again, matches.manifest["pinned"]) == (2 + total, False)
+    assert "2 answers repeated as a check came out differently" in matches.receipt.why
 
 
 def test_a_damaged_outcome_is_checked_again(tmp_path: Path) -> None:

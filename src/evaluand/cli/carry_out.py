@@ -123,7 +123,7 @@ def words_to_repeat(arguments: Sequence[str]) -> list[str]:
     return words
 
 
-_ONCE: Final = ("task", "fresh", "retry_failed", "budget", "view", "folder", "as_json", "quiet")
+_ONCE: Final = ("task", "fresh", "retry_failed", "keep_answers", "budget", "view", "folder", "as_json", "quiet")
 """The options that do not belong to the work, or that are said otherwise when it is repeated."""
 
 

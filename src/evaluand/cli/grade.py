@@ -107,6 +107,7 @@ class _Options:
     )
     fresh: bool = option("Repeat every grade of these scorers.")
     retry_failed: bool = option("Repeat the grades that failed.")
+    keep_answers: bool = option("Take grades over though a scorer has changed; every number shows it.")
     budget: Budget | None = budget_option
     folder: Place = store_option
     as_json: bool = json_option
@@ -132,6 +133,8 @@ def command(options: _Options) -> None:
         )
     if options.fresh and options.retry_failed:
         raise click.UsageError("give one of --fresh and --retry-failed")
+    if options.fresh and options.keep_answers:
+        raise click.UsageError("--fresh repeats the grades that --keep-answers takes over; give one of them")
     entries = scorer_entries(options.scorers, options.judges, options.model)
     choice, store, words = RowChoice(**vars(options.rows)), open_store(options.folder), words_to_repeat(options.sources)
     progress = display(options.as_json, options.quiet)
@@ -143,7 +146,8 @@ def command(options: _Options) -> None:
         if options.budget is not None:
             regrading.policy = replace(regrading.policy, budget=options.budget)
         regrading.origin |= {"grade": redact_command(words)}
-        request = ExperimentRequest(calls=False, fresh=options.fresh, retry_failed=options.retry_failed)
+        again = {name: getattr(options, name) for name in ("fresh", "retry_failed", "keep_answers")}
+        request = ExperimentRequest(calls=False, **again)
         results = carry_out(regrading, store, request, progress, ["grade", *words])
     failed = print_results(results, store, as_json=options.as_json, quiet=options.quiet)
     if not options.quiet:

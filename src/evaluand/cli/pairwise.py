@@ -43,7 +43,7 @@ from evaluand.store.store import Manifest, Store
 
 _NEW = ("judge", "by_score", "schedule", "baseline", "budget", "orders", "seed", "limit", "name")
 """The options that need `--pairwise` and say which matches are played."""
-_HOW = ("retry_failed", "same_failures")
+_HOW = ("retry_failed", "keep_answers", "same_failures")
 """The further options that need it."""
 _OLD = ("scorers", "metrics", "missing", "flips", "by", "where", "over")
 """The options that `--pairwise` does not have."""
@@ -80,6 +80,7 @@ class PairwiseOptions:
     limit: int | None = option("Of --pairwise: the first N examples.", type=click.IntRange(min=1), metavar="N")
     name: str | None = option("Of --pairwise: a name for the matches and their ratings.", metavar="NAME")
     retry_failed: bool = option("Of --pairwise: repeat the judgements that failed.")
+    keep_answers: bool = option("Of --pairwise: take judgements over though the judge has changed.")
     same_failures: int | None = option(
         "Of --pairwise: stop if the first N judgements fail alike; 0 never stops.  [default: 20]",
         type=click.IntRange(min=0),
@@ -118,6 +119,8 @@ def compare_pairwise(
         if not gate.is_of_matches:
             raise SpecError(f"gate {gate.text!r} is about a metric; with --pairwise: `win_rate(SYSTEM, OTHER) >= 0.55`")
     require_gates(rules, options["junit"])
+    if options["keep_answers"] and not options["name"]:
+        raise click.UsageError("--keep-answers takes over what a name meant before; give --name NAME too")
     with stdout_to_stderr(), show_notes():
         names = {run.name: label for run, label in zip(runs, short, strict=True)}
         names |= dict(zip(labels, short, strict=True))
@@ -135,8 +138,8 @@ def compare_pairwise(
         earlier = _find_named(store, name)
         note_unpinned(tournament, in_yaml=False)
         with reported_stop(store, progress, can_resume=not has_secrets, budget=money):
-            asked = {"name": name, "limit": options["limit"], "retry_failed": options["retry_failed"], "origin": origin}
-            matches = tournament.play(matcher, by_label, **asked)
+            asked = {part: options[part] for part in ("name", "limit", "retry_failed", "keep_answers")}
+            matches = tournament.play(matcher, by_label, origin=origin, **asked)
             ratings = tournament.rate(matches, name=name)
         _note_smaller_matches(earlier, matches, store)
         assert ratings is not None  # no option leaves them out

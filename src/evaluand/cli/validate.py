@@ -388,7 +388,7 @@ def print_plan(facts: Facts, problem: str = "") -> None:
         done = "".join(f", {task[name]:,} {word}" for name, word in words.items() if task[name])
         what = "recorded outputs to read" if task["recorded"] else "calls to make"
         reason = "unpinned" if task["why"].startswith("unpinned") else task["why"]  # a note says why it is
-        why = f" ({safe(reason)})" if reason and task["new"] else ""
+        why = f" ({safe(reason)})" if reason and (task["new"] or task["reused"]) else ""
         click.echo(f"plan   {of}{safe(task['task'])}: {task['new']:,} of {task['calls']:,} {what}{done}{why}")
     for each in facts.get("judgements", ()):
         most = plural(each["most"], "judgement")

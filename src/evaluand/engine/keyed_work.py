@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from evaluand.core.errors import EngineError, SpecError
@@ -29,6 +30,7 @@ from evaluand.store.store import Ref, Store, resolve
 
 logger = logging.getLogger(__name__)
 
+GATHER = 256  # lines of work so fast that repeating some costs less than writing each
 _FIRST_PAUSE = 0.02  # seconds between two looks at what other workers have ended; doubled up to `_PATIENCE`
 _PATIENCE = 0.5
 _MOST_REOPENED = 100  # times that the same shards are freed for workers which do not get them
@@ -133,6 +135,16 @@ def take_turn_to_seal(lane: WorkLog, is_sealed: Callable[[], bool], policy: Poli
             policy.sharing("all calls are done; another process writes the tables")
         pause = min(2 * pause, _PATIENCE)
     return False
+
+
+def take_over(lane: WorkLog, lines: Iterator[bytes]) -> int:
+    """Writes lines of units that need no call; returns how many there are."""
+    n = 0
+    while some := [*islice(lines, GATHER)]:
+        lane.append(b"".join(some))
+        n += len(some)
+    lane.refresh()
+    return n
 
 
 class Artifact:

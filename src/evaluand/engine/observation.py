@@ -92,40 +92,35 @@ class _Call:
     own: tuple[_Opened, ...] = ()  # what counts for this call alone
     lost = False
 
-    def __init__(self, observer: Observer[Any], example: Any = None) -> None:
-        self.observer, self._example = observer, example
+    def __init__(self, observer: Observer[Any], unit: Any = None) -> None:
+        self.observer, self._unit = observer, unit
         self.opened: dict[str, tuple[str, Stamp | str | None]] = {}  # name → path, and stamp or state of a listing
-        draws = observer.draws
+        draws = observer.facts.draws
         self._generators = [(module, _state_of(module)) for module in draws] if draws else ()
 
     def __enter__(self) -> None:
         _in_progress.add(self)
         _current.set(self)
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         _current.set(_MACHINERY)
         _in_progress.discard(self)
         for module, state in self._generators:
             if state != _state_of(module):
                 name = DREW.format(module)
                 _record(self, name, name, "", CHANGED)
+        if self._unit is not None:
+            self.observer.end(self, self._unit, has_failed=kind is not None)
 
     @cached_property
     def texts(self) -> frozenset[str]:
         """The values of the example, as text: names of files among them."""
-        return frozenset() if self._example is None else frozenset(_texts_in(self._example.input, self._example.id))
+        example = getattr(self._unit, "example", None)
+        return frozenset() if example is None else frozenset(_texts_in(example.input, example.id))
 
     def created(self, path: str) -> bool:
         """Whether the call itself created a path, or a folder that contains it."""
         return path in self.written or any(path.startswith(folder + os.sep) or path == folder for folder in self.made)
-
-    def add_written(self, path: str) -> None:
-        """Note a file that the call writes."""
-        self.written |= {path}
-
-    def add_folder(self, path: str) -> None:
-        """Note a folder that the call creates."""
-        self.made |= {path}
 
 
 def _state_of(module: str) -> Any:
@@ -188,7 +183,7 @@ class Observer(Generic[U]):
     """
 
     def __init__(self, facts: CodeFacts, ignored: Sequence[str | os.PathLike[str]] = ()) -> None:
-        self.facts, self.draws = facts, facts.draws
+        self.facts = facts
         self._ignored = tuple(os.path.abspath(folder) + os.sep for folder in ignored)
         self._earlier: dict[int, _Call] = {}  # a unit's slot → its last attempt, which failed
         self._ended: dict[int, str] = {}  # a unit's slot → the node of its inputs
@@ -212,26 +207,12 @@ class Observer(Generic[U]):
         return partial(self._call_async if inspect.iscoroutinefunction(call) else self._call, call)
 
     def _call(self, call: Callable[[U], Any], unit: U) -> Any:
-        record = self._earlier.pop(unit.slot, None) or _Call(self, getattr(unit, "example", None))
-        try:
-            with record:
-                return call(unit)
-        except BaseException:
-            self._earlier[unit.slot] = record  # a retry continues it
-            raise
-        finally:
-            self._end(unit, record)
+        with self._earlier.pop(unit.slot, None) or _Call(self, unit):
+            return call(unit)
 
     async def _call_async(self, call: Callable[[U], Any], unit: U) -> Any:
-        record = self._earlier.pop(unit.slot, None) or _Call(self, getattr(unit, "example", None))
-        try:
-            with record:
-                return await call(unit)
-        except BaseException:
-            self._earlier[unit.slot] = record
-            raise
-        finally:
-            self._end(unit, record)
+        with self._earlier.pop(unit.slot, None) or _Call(self, unit):
+            return await call(unit)
 
     @contextmanager
     def preparing(self) -> Iterator[None]:
@@ -251,7 +232,10 @@ class Observer(Generic[U]):
         self._prepared += files
         self._chain = n, self._chain_of(node, files)
 
-    def _end(self, unit: U, record: _Call) -> None:
+    def end(self, record: _Call, unit: U, *, has_failed: bool) -> None:
+        """Keeps the node of what a call has opened."""
+        if has_failed:
+            self._earlier[unit.slot] = record  # a retry continues it
         node = self._node_of(record)
         if node is not None:
             self._ended[unit.slot] = node
@@ -429,12 +413,12 @@ def _note(event: str, args: Any, calls: Collection[_Call]) -> None:
     elif event == "os.mkdir":
         path = os.path.abspath(os.fsdecode(args[0]))
         for call in () if os.path.lexists(path) else calls:
-            call.add_folder(path)
+            call.made |= {path}
     elif event == "os.rename":
         before, after = (os.path.abspath(os.fsdecode(name)) for name in args[:2])
         for call in calls:
             if call.created(before):
-                call.add_written(after)
+                call.written |= {after}
 
 
 def _note_open(raw: str, flags: int, calls: Collection[_Call]) -> None:
@@ -443,7 +427,7 @@ def _note_open(raw: str, flags: int, calls: Collection[_Call]) -> None:
     if makes or flags & (os.O_WRONLY | os.O_RDWR) == os.O_WRONLY:
         for call in calls:
             if makes:  # what is only appended to may be read later
-                call.add_written(path)
+                call.written |= {path}
             if not _is_ignored(path):
                 _record(call, WROTE, WROTE, "", "")
         return

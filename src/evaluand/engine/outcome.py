@@ -52,9 +52,14 @@ NO_CONNECTION: Final = "connect"
 
 def abort_error(unit: Any, error: BaseException) -> Aborted:
     """The end of a run at the failure of a unit."""
-    stopped = Aborted(stop_message(unit, f"{type(error).__name__}: {storable_message(error)}"))
+    stopped = Aborted(stop_message(unit, error_text(error)))
     stopped.__cause__ = error
     return stopped
+
+
+def error_text(error: BaseException) -> str:
+    """The class and the message of an error."""
+    return f"{type(error).__name__}: {storable_message(error)}"
 
 
 def stop_message(unit: Any, failure: str) -> str:

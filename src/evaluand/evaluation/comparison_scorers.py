@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, overload
 
 from evaluand.core.errors import DataError, SpecError, described, nearest, with_article
-from evaluand.core.fingerprint import Identity
 from evaluand.core.registry import find, make_default
 from evaluand.evaluation.scorer import FunctionScorer, Score, Scorer, is_async, is_number
 
@@ -163,11 +161,6 @@ class FunctionComparison(FunctionScorer, ComparisonScorer):
                 f"judge {self.name!r} has the parameters {', '.join(self.arguments)}; give it the parameters first and"
                 " second, or responses for all responses to an example"
             )
-
-    def identify(self) -> Identity:
-        own = super().identify()
-        name = {} if self.declared is None else {"name": self.name}  # by which ratings tell judges apart
-        return replace(own, spec={**own.spec, **name})
 
 
 @overload

@@ -1,11 +1,12 @@
-"""The scores that earlier evaluations have, to be reused: found by their keys, and read."""
+"""The scores that earlier evaluations have: found by their keys, read, and given again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -15,17 +16,21 @@ from orjson import Fragment
 from evaluand.core import identity
 from evaluand.core.errors import NotFound
 from evaluand.core.key_columns import INDEX
+from evaluand.engine.policy import Policy
 from evaluand.engine.reuse import Inputs, digest_words
-from evaluand.evaluation.grading import N_FIELDS
+from evaluand.evaluation.grading import N_FIELDS, Grader
 from evaluand.evaluation.score_tables import SHARED
+from evaluand.evaluation.scorer import Scorer
+from evaluand.evaluation.units import RowStream, Unit, app_of, name_of, targets_of
+from evaluand.run.earlier_work import EarlierWork, Records, Repeats
 from evaluand.run.kind import RUNS
+from evaluand.run.runner import Run
 from evaluand.store import tables
 from evaluand.store.journal import WorkLog
 from evaluand.store.store import Manifest, Store
 from evaluand.store.tables import FAILED
 
-Scores = Iterator[tuple[int, bytes, list[Any]]]
-"""Slot, digest, and journal record without slot and inputs, of rows of a run."""
+_N_CELLS: Final = 9  # of a score in the journal, before its usage
 
 
 def work_of(scorer: Mapping[str, Any]) -> str:
@@ -38,31 +43,98 @@ def lane_name(number: int) -> str:
     return f"scorer{number}"
 
 
-def scored_keys(store: Store, id: str, work: str) -> tuple[np.ndarray, np.ndarray] | None:
-    """The first eight bytes of the digests of the rows that a scorer graded, and their slots.
+@dataclass
+class EarlierGrades(EarlierWork[Unit]):
+    """What a scorer has given: scores of responses, or judgements of several."""
 
-    Returns:
-        None if the evaluation is open. Rows where the scorer failed are left out.
+    scorer: Scorer
+
+    def can_repeat(self, manifest: Manifest) -> bool:
+        return not self.scorer.is_batch
+
+    def compared(self, record: list[Any]) -> Any:
+        digest, rows = record
+        return [digest, [row[:_N_CELLS] for row in rows]]
+
+    def is_free(self, record: list[Any]) -> bool:
+        return not any(usage for row in record[1] for usage in row[_N_CELLS : _N_CELLS + 1])
+
+
+@dataclass
+class EarlierScores(EarlierGrades):
+    """The scores of one scorer in earlier evaluations.
+
+    Args:
+        name: of the scorer.
     """
-    manifest = store.manifest("evaluations", id)
-    if "digest" not in manifest:
-        return None
-    name = _scorers(manifest, work)[0][1]
-    columns = [INDEX, "replication", "status", "digest"]
-    table = pa.Table.from_batches(store.read("evaluations", id, f"scores/{name}", columns)).combine_chunks()
-    if not table.num_rows:
-        return np.zeros(0, np.uint64), np.zeros(0, np.int64)
-    starts = _starts(table)
-    failed = pc.equal(table["status"], FAILED).to_numpy()
-    is_scored = ~np.logical_or.reduceat(failed, starts)
-    digests = digest_words(table["digest"].chunk(0))
-    return digests[starts][is_scored, 0], np.flatnonzero(is_scored)
 
+    name: str
 
-def _scorers(manifest: Manifest, work: str) -> list[tuple[int, str]]:
-    """The position and name of each scorer of an evaluation that does some work."""
-    named = enumerate(manifest["spec"]["scorers"].items())
-    return [(number, name) for number, (name, spec) in named if work_of(spec) == work]
+    kind = "evaluations"
+
+    @property
+    def what(self) -> str:
+        return f"scores of {self.name}"
+
+    @property
+    def code(self) -> str:
+        return work_of(self.inputs.identity.spec)
+
+    def read(self, id: str, slots: np.ndarray | None = None) -> Iterator[tuple[Records, Inputs]]:
+        manifest = self.store.manifest("evaluations", id)
+        for number, name in self._lanes(manifest)[: None if slots is None else 1]:
+            if "digest" in manifest or self.store.is_sealed("evaluations", id):
+                opened = Inputs.stored(self.store, "evaluations", id, f"inputs/{name}")
+                yield _sealed_scores(self.store, manifest, name, slots), opened
+                continue
+            total = self.count_slots(manifest)
+            with closing(self.store.lane("evaluations", id, lane_name(number), total)) as lane:
+                lane.refresh()
+                yield _open_scores(lane), Inputs.written(lane, N_FIELDS)
+
+    def _lanes(self, manifest: Manifest) -> list[tuple[int, str]]:
+        """The position and name of each scorer of an evaluation that has this code, or else this name."""
+        lanes = [(number, *entry) for number, entry in enumerate(manifest["spec"]["scorers"].items())]
+        same = [(number, name) for number, name, spec in lanes if work_of(spec) == self.code]
+        return same or [(number, name) for number, name, _ in lanes if name == self.name]
+
+    def keys(self, id: str) -> tuple[np.ndarray, np.ndarray] | None:
+        """As said there; rows where the scorer failed are left out."""
+        manifest = self.store.manifest("evaluations", id)
+        if "digest" not in manifest:
+            return None
+        columns = [INDEX, "replication", "status", "digest"]
+        batches = self.store.read("evaluations", id, f"scores/{self._lanes(manifest)[0][1]}", columns)
+        table = pa.Table.from_batches(batches).combine_chunks()
+        if not table.num_rows:
+            return np.zeros(0, np.uint64), np.zeros(0, np.int64)
+        starts = _starts(table)
+        failed = pc.equal(table["status"], FAILED).to_numpy()
+        is_scored = ~np.logical_or.reduceat(failed, starts)
+        digests = digest_words(table["digest"].chunk(0))
+        return digests[starts][is_scored, 0], np.flatnonzero(is_scored)
+
+    def spec_in(self, manifest: Manifest) -> Mapping[str, Any] | None:
+        spec: Mapping[str, Any] | None = manifest["spec"]["scorers"].get(self.name)
+        return spec
+
+    def usage_in(self, manifest: Manifest) -> Any:
+        return manifest.get("usage", {}).get(self.name)
+
+    def count_slots(self, manifest: Manifest) -> int:
+        return sum(self.store.manifest(RUNS, manifest["provenance"]["run"])["counts"].values())
+
+    @contextmanager
+    def repeating(self, id: str, slots: Sequence[int], policy: Policy) -> Iterator[Repeats[Unit]]:
+        run = Run(self.store, self.store.manifest("evaluations", id)["provenance"]["run"])
+        grader = Grader(self.scorer, policy, targets_of(run), app_of(run), name_of(run))
+        stream = RowStream(run, self.scorer)
+        self.scorer.prepare()
+        try:
+            units = (unit for slot in slots for unit in stream.take(slot, slot + 1))
+            yield Repeats(units, grader.call, grader.line)
+        finally:
+            self.scorer.close()
 
 
 def _starts(keys: pa.Table) -> np.ndarray:
@@ -72,33 +144,14 @@ def _starts(keys: pa.Table) -> np.ndarray:
     return np.flatnonzero(np.concatenate([[True], is_new]))
 
 
-def read_scores(store: Store, id: str, work: str, slots: np.ndarray | None = None) -> Iterator[tuple[Scores, Inputs]]:
-    """The scores that an evaluation's scorers of some work gave, and the files they opened.
-
-    Args:
-        slots: rows of a sealed evaluation, ascending: only these, of the first of its scorers.
-    """
-    manifest = store.manifest("evaluations", id)
-    for number, name in _scorers(manifest, work)[: None if slots is None else 1]:
-        if "digest" in manifest or store.is_sealed("evaluations", id):
-            opened = Inputs.stored(store, "evaluations", id, f"inputs/{name}")
-            yield _sealed_scores(store, manifest, name, slots), opened
-            continue
-        run = manifest["provenance"]["run"]
-        total = sum(store.manifest(RUNS, run)["counts"].values())
-        with closing(store.lane("evaluations", id, lane_name(number), total)) as lane:
-            lane.refresh()
-            yield _open_scores(lane), Inputs.written(lane, N_FIELDS)
-
-
-def _open_scores(lane: WorkLog) -> Scores:
+def _open_scores(lane: WorkLog) -> Records:
     """The scores of every row that an open evaluation could grade."""
     for slot, digest, scores, *_ in lane.records():
         if all(row[2] != FAILED for row in scores):
             yield slot, bytes.fromhex(digest), [digest, scores]
 
 
-def _sealed_scores(store: Store, manifest: Manifest, name: str, slots: np.ndarray | None) -> Scores:
+def _sealed_scores(store: Store, manifest: Manifest, name: str, slots: np.ndarray | None) -> Records:
     places = None if slots is None else _places(store, manifest, name, slots)
     numbers = count() if slots is None else iter(slots.tolist())
     slot = -1

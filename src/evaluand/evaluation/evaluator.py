@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
 from typing import Any, Unpack
 
 import numpy as np
@@ -25,35 +24,40 @@ from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.core.labels import shown_name
 from evaluand.core.near import keywords
 from evaluand.core.provenance import provenance
-from evaluand.engine import repeated
 from evaluand.engine.engine import Engine
 from evaluand.engine.engines.local import InlineEngine, LocalEngine, make_calls_inline
-from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally, take_turn_to_seal
+from evaluand.engine.keyed_work import (
+    GATHER,
+    Artifact,
+    KeyedWork,
+    Progress,
+    Receipt,
+    Tally,
+    take_over,
+    take_turn_to_seal,
+)
 from evaluand.engine.observation import Node, Observer
 from evaluand.engine.outcome import Outcome
 from evaluand.engine.policy import Policy
-from evaluand.engine.repeated import note_made
-from evaluand.engine.reuse import Answer, InputCheck, Inputs, OpenSlots
-from evaluand.evaluation.earlier_scores import Scores, lane_name, read_scores, scored_keys, work_of
+from evaluand.engine.reuse import InputCheck, OpenSlots
+from evaluand.evaluation.earlier_scores import EarlierScores, lane_name
 from evaluand.evaluation.grading import N_FIELDS, Grader, failure_in_grade, line_of
 from evaluand.evaluation.preflight import warn_of_unequal
-from evaluand.evaluation.repeated_scores import check_scores
 from evaluand.evaluation.sample import RowSample
 from evaluand.evaluation.score_tables import KnownRows, ScoredRows, ScoreTable, known_batches, write_known_rows
 from evaluand.evaluation.scorer import NO_ANSWER, FunctionScorer, Scorer, as_scorer, find_call_reader, ranges_of
 from evaluand.evaluation.stored_scores import StoredScores
-from evaluand.evaluation.units import GATHER, RowStream, Sources, Unit, app_of, batched, name_of, targets_of
+from evaluand.evaluation.units import RowStream, Sources, Unit, app_of, batched, name_of, targets_of
 from evaluand.models.account import Account
 from evaluand.models.capture import observable
 from evaluand.models.preflight import check_prices
 from evaluand.models.usage_total import RowUsage
-from evaluand.run.kept_answers import EarlierAnswers
+from evaluand.run.earlier_work import note_made
 from evaluand.run.kind import RUNS
 from evaluand.run.request import StepOptions, StepRequest
 from evaluand.run.runner import Run
 from evaluand.store import tables
 from evaluand.store.journal import WorkLog
-from evaluand.store.key_index import KeyIndex
 from evaluand.store.ownership import note_foreign
 from evaluand.store.store import (
     Manifest,
@@ -68,7 +72,6 @@ from evaluand.store.store import (
     find_sealed_from,
     journalled,
     now,
-    sealed_digests,
 )
 from evaluand.store.tables import FAILED, SCORED, SKIPPED
 
@@ -227,11 +230,24 @@ class Evaluator:
         self.engine.check(self.policy)
         store = run.store if self.store is None else self.store
         check_store(store)
-        inputs = {n: InputCheck(store, identity, n) for n, identity in grading.identities.items()}
-        checked = {} if request.fresh else self._check_reuse(store, grading, inputs)
-        grading = grading.without_pins({name: found.note for name, found in checked.items() if not found.same})
         named = store.named(request.name) if request.name else ()
         before = next((ref.id for ref in named if ref.kind == "evaluations"), None)
+        earlier = {
+            name: EarlierScores(InputCheck(store, identity, name), self.policy, before, grading.scorers[name], name)
+            for name, identity in grading.identities.items()
+        }
+        computed = {  # scores of a recording are never computed again
+            name: of
+            for name, of in earlier.items()
+            if name not in (judged or {}) and not isinstance(grading.scorers[name], StoredScores)
+        }
+        last = next(reversed(attempts(store, "evaluations", grading.spec)), None)
+        checked = {
+            name: note
+            for name, of in computed.items()
+            if not request.fresh and (note := of.check(last, partial(grading.open_slots, name)))
+        }
+        grading = replace(grading, identities={name: of.inputs.identity for name, of in earlier.items()})
         manifest = begin(
             store,
             "evaluations",
@@ -242,30 +258,24 @@ class Evaluator:
                 and (
                     request.fresh
                     or not (grading.pinned and store.manifest("evaluations", last)["pinned"])
-                    or any(
-                        check.is_stale("evaluations", last, f"inputs/{n}")
-                        for n, check in inputs.items()
-                        if n not in (judged or {})  # scores of a recording are never computed again
-                        and not isinstance(grading.scorers[n], StoredScores)
-                    )
+                    or any(of.needs_attempt(last, request, f"inputs/{name}") for name, of in computed.items())
                     or (request.retry_failed and _has_failures(store, last, run))
-                    or (request.keep_answers and is_without_kept(store.manifest("evaluations", last)))
                 )
             ),
             resume=request.resume,
-            about=lambda: grading.about(request, inputs, store, before),
+            about=lambda: grading.about(request, earlier),
         )
         total = sum(run.counts.values()) * len(grading.scorers)
         if is_made := "digest" in manifest:
             if budget := self.policy.shared_budget:
                 for name, costs in manifest.get("spent", {}).items():
                     budget.count_earlier(_work_name(manifest, name), costs)
-            notes = [f"{name}: {found.note}" for name, found in checked.items() if found.note]
+            notes = [f"{name}: {note}" for name, note in checked.items()]
             why = "; ".join(["nothing to do: the same responses were graded by the same scorers before", *notes])
             receipt = Receipt(total, kept=total, why=why)
         else:
             note_made(store, "evaluations", manifest["id"])
-            with closing(_Job(self, store, grading, manifest, inputs, before)) as job:
+            with closing(_Job(self, store, grading, manifest, earlier)) as job:
                 job.perform(judged or {})
             why = "; ".join(dict.fromkeys([*job.stale, *grading.describe_unpinned(request)]))
             receipt = Receipt(
@@ -277,18 +287,6 @@ class Evaluator:
         if not is_made:
             warn_of_unequal(evaluation, run, grading.scorers)
         return evaluation
-
-    def _check_reuse(
-        self, store: Store, grading: _Grading, inputs: Mapping[str, InputCheck]
-    ) -> dict[str, repeated.Outcome]:
-        """Whether earlier scores of code without a version are given again the same, by scorer."""
-        last = next(reversed(attempts(store, "evaluations", grading.spec)), None)
-        found: dict[str, repeated.Outcome] = {}
-        for name, scorer in grading.scorers.items():
-            if (work := grading.work(name)) is not None:
-                sources = [last] if last else store.find("evaluations", work)
-                found[name] = check_scores(store, sources, work, scorer, inputs[name], self.policy)
-        return found
 
 
 def _work_name(manifest: Manifest, scorer: str) -> str:
@@ -359,31 +357,26 @@ class _Grading:
             if identity.unpinned
         }
 
-    def without_pins(self, reasons: Mapping[str, str]) -> _Grading:
-        """The same, where some scorers turned out to be unpinned: name → why."""
-        changed = {n: replace(self.identities[n], pinned=False, unpinned=(why,)) for n, why in reasons.items()}
-        return replace(self, identities={**self.identities, **changed})
-
     def describe_unpinned(self, request: StepRequest) -> Iterator[str]:
         """Why rows were graded that earlier work could have answered, if scorers are unpinned."""
         if first := [f"{name}: {summarize_reasons(reasons)}" for name, reasons in self.unpinned(request).items()]:
             yield f"unpinned, so never reused: {'; '.join(first)}"
 
-    def work(self, name: str) -> str | None:
-        """What identifies a scorer's work for any data; None where nothing may be reused."""
-        identity = self.identities[name]
-        return work_of(identity.spec) if identity.pinned else None
+    def open_slots(self, name: str, is_done: Callable[[int], bool] = lambda slot: False) -> OpenSlots:
+        """The rows that a scorer is still to grade, by default all."""
+        rows = RowStream(self.run, self.scorers[name], self.sample)
+        return OpenSlots((unit.slot, unit.digest) for unit in rows.take(0, rows.total) if not is_done(unit.slot))
 
-    def about(
-        self, request: StepRequest, inputs: Mapping[str, InputCheck], store: Store, before: str | None
-    ) -> Manifest:
+    def about(self, request: StepRequest, earlier: Mapping[str, EarlierScores]) -> Manifest:
         """The entries of the manifest besides the spec."""
-        kept: list[dict[str, Any]] = []
-        for name, check in inputs.items() if request.keep_answers else ():
-            rows = RowStream(self.run, self.scorers[name], self.sample)
-            slots = OpenSlots((unit.slot, unit.digest) for unit in rows.take(0, rows.total))
-            kept += earlier_scores(store, before, name, check).kept(slots, rows.total)
-        changed = {name for name in inputs if any(entry["what"] == scores_of(name) for entry in kept)}
+        kept = {
+            name: entries
+            for name, of in earlier.items()
+            if request.keep_answers
+            and not isinstance(self.scorers[name], StoredScores)
+            and (entries := of.kept(partial(self.open_slots, name), sum(self.run.counts.values()), fresh=request.fresh))
+        }
+        before = next((of.before for of in earlier.values()), None)
         parts = {name: dict(identity.parts) for name, identity in self.identities.items()}
         reasons = [f"{name}: {why}" for name, each in self.unpinned(request).items() for why in each]
         judges = [name for name, scorer in self.scorers.items() if scorer.is_judge]
@@ -391,10 +384,10 @@ class _Grading:
         rubrics = {name: list(scorer.rubrics) for name, scorer in self.scorers.items() if scorer.rubrics}
         made_of |= {"rubrics": rubrics} if rubrics else {}
         made_of |= {"before": before} if before else {}
-        return ({"kept": kept} if kept else {}) | {
-            "work": [work for name in self.scorers if name not in changed and (work := self.work(name))],
+        return ({"kept": [entry for entries in kept.values() for entry in entries]} if kept else {}) | {
+            "work": [of.work for name, of in earlier.items() if name not in kept and of.work],
             "pinned": self.pinned,
-            "observed": any(check.observer for check in inputs.values()),
+            "observed": any(of.inputs.observer for of in earlier.values()),
             "fresh": request.fresh,
             "provenance": provenance(request.origin) | made_of | {"ranges": ranges_of(self.scorers)},
         }
@@ -437,11 +430,9 @@ class _Job:
         store: Store,
         grading: _Grading,
         manifest: Manifest,
-        inputs: Mapping[str, InputCheck],
-        before: str | None,  # the evaluation that the name meant
+        earlier: Mapping[str, EarlierScores],
     ) -> None:
-        self.evaluator, self.store, self.manifest, self.inputs = evaluator, store, manifest, inputs
-        self.before = before
+        self.evaluator, self.store, self.manifest, self.earlier = evaluator, store, manifest, earlier
         self.grading, self.run = grading, grading.run
         self.lanes: list[WorkLog] = []
         self.prepared: list[Scorer] = []
@@ -455,7 +446,7 @@ class _Job:
     @property
     def stale(self) -> list[str]:
         """Why rows were graded again whose inputs have changed."""
-        return [check.why for check in self.inputs.values() if check.why] if self.called else []
+        return [of.inputs.why for of in self.earlier.values() if of.inputs.why] if self.called else []
 
     def perform(self, judged: KnownScores | KnownRows) -> None:
         """Grades every row by every scorer, and seals the evaluation unless another process does."""
@@ -472,7 +463,8 @@ class _Job:
 
     def _grade(self, lane: WorkLog, name: str, scorer: Scorer, judged: Iterable[KnownScore] | ScoredRows) -> None:
         """Grades every row of the run by one scorer."""
-        inputs = self.inputs[name]
+        earlier = self.earlier[name]
+        inputs = earlier.inputs
         if not judged:
             inputs.void_stale(lane, N_FIELDS)
         self.manifest = note_foreign(self.store, self.manifest, lane.n_done, "grade")
@@ -488,14 +480,12 @@ class _Job:
                 return self._count(tally)
             judged = judged.records()
         if (sample := self.grading.sample) is not None:
-            tally.skipped = self._append(lane, self._lines_outside(lane, sample, grader.targets))
+            tally.skipped = take_over(lane, self._lines_outside(lane, sample, grader.targets))
         if judged and lane.n_done < lane.slots:
-            tally.reused += self._append(lane, self._known_lines(lane, judged, inputs.observer))
-        work = None if self.manifest["fresh"] else self.grading.work(name)
-        if work and lane.n_done < lane.slots:
-            self._reuse(lane, work, tally, inputs)
+            tally.reused += take_over(lane, self._known_lines(lane, judged, inputs.observer))
         if lane.n_done < lane.slots:
-            self._settle_changes(lane, name, tally, inputs)
+            find_open = partial(self.grading.open_slots, name, lane.is_done)
+            tally.reused += take_over(lane, earlier.lines(self.manifest, find_open, label))
         keyed = KeyedWork(
             lane,
             lambda start, stop: (
@@ -621,15 +611,6 @@ class _Job:
         for lane in self.lanes:
             lane.close()
 
-    def _append(self, lane: WorkLog, lines: Iterator[bytes]) -> int:
-        """Writes the journal's lines of rows that need no grading now; returns how many there are."""
-        n = 0
-        while some := [*islice(lines, GATHER)]:
-            lane.append(b"".join(some))
-            n += len(some)
-        lane.refresh()
-        return n
-
     def _lines_outside(self, lane: WorkLog, sample: RowSample, targets: Sequence[str] | None) -> Iterator[bytes]:
         """The journal's lines of the rows outside of a sample, without those that it has."""
         cells = [[None, target, SKIPPED, sample.reason, *[None] * 5] for target in targets or (None,)]
@@ -653,59 +634,6 @@ class _Job:
                     observer.learn(*opened)
                     line = observer.with_inputs(line, opened[0])
                 yield line
-
-    def _reuse(self, lane: WorkLog, work: str, tally: Tally, inputs: InputCheck) -> None:
-        """Reuses the scores of the same scorer for the same rows in earlier evaluations."""
-        sources = [id for id in self.store.find("evaluations", work) if id != self.manifest["id"]]
-        if not sources:
-            return
-
-        def read(source: str, places: np.ndarray | None) -> Iterator[Answer]:
-            if inputs.may_use("evaluations", source):
-                for scores, opened in read_scores(self.store, source, work, places):
-                    yield from inputs.same(scores, opened)
-
-        open_slots = OpenSlots((u.slot, u.digest) for u in self.rows.take(0, lane.slots) if not lane.is_done(u.slot))
-        digests = sealed_digests(self.store, "evaluations", sources)
-        index = KeyIndex(self.store, f"evaluations/{work}", digests, lambda id: scored_keys(self.store, id, work))
-        tally.reused += self._append(lane, open_slots.fill_from(index, read, inputs.observer))
-
-    def _settle_changes(self, lane: WorkLog, name: str, tally: Tally, inputs: InputCheck) -> None:
-        """Takes over the scores from before a change of the scorer that are kept, or says what they cost."""
-        earlier = earlier_scores(self.store, self.before, name, inputs)
-        if not earlier.changes and "kept" not in self.manifest:
-            return
-        open_slots = OpenSlots((u.slot, u.digest) for u in self.rows.take(0, lane.slots) if not lane.is_done(u.slot))
-        for kept in self.manifest.get("kept", ()):
-            if kept["what"] == scores_of(name):
-                lines = replace(earlier, ids=kept["from"]).lines(open_slots, inputs.observer)
-                tally.reused += self._append(lane, lines)
-        if not self.manifest["fresh"] and "kept" not in self.manifest:
-            earlier.warn_of_cost(tally.label, open_slots, lambda manifest: manifest.get("usage", {}).get(name))
-
-
-def is_without_kept(manifest: Manifest) -> bool:
-    """Whether open work takes nothing over from before a change of code."""
-    return "digest" not in manifest and "kept" not in manifest
-
-
-def scores_of(name: str) -> str:
-    """What the scores of a scorer are called."""
-    return f"scores of {name}"
-
-
-def earlier_scores(store: Store, evaluation: str | None, name: str, inputs: InputCheck) -> EarlierAnswers:
-    """The scores by one scorer of an evaluation, and of those that its name meant before."""
-
-    def read(id: str) -> Iterator[tuple[Scores, Inputs]]:
-        spec = store.manifest("evaluations", id)["spec"]["scorers"][name]
-        yield from read_scores(store, id, work_of(spec))
-
-    def spec_in(manifest: Manifest) -> Mapping[str, Any] | None:
-        spec: Mapping[str, Any] | None = manifest["spec"]["scorers"].get(name)
-        return spec
-
-    return EarlierAnswers.of(store, "evaluations", scores_of(name), evaluation, read, inputs, spec_in)
 
 
 def find_evaluations_of(store: Store, run: str) -> list[Evaluation]:

@@ -16,6 +16,7 @@ from evaluand.core.errors import NotFound
 from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Example, ExampleStream
 from evaluand.data.ranges import Ranges
+from evaluand.engine.keyed_work import GATHER
 from evaluand.evaluation.sample import RowSample
 from evaluand.evaluation.scorer import Scorer
 from evaluand.models.usage import Spending
@@ -24,8 +25,6 @@ from evaluand.run.runner import Run
 from evaluand.store.journal import WorkLog
 from evaluand.trace.record import Record, comparable_rows
 from evaluand.trace.traces import Trace
-
-GATHER = 256
 
 
 class Traced(NamedTuple):

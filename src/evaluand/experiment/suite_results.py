@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,6 +23,7 @@ from evaluand.report.facts.base import Facts
 from evaluand.report.facts.run import missing_facts
 from evaluand.report.usage import total_used
 from evaluand.run.runner import Run
+from evaluand.store.store import caveats
 from evaluand.store.tables import FAILED
 
 _COUNTS = ("n", "n_scored", "n_failed", "n_abstained", "n_skipped")
@@ -100,7 +101,7 @@ class SuiteResults:
             the reason, and why a problem is left out of ranks and means; `absent` with which systems failed, or were
             not run, on which problems, by reason; `ranks` with the
             mean rank of each system, the test, and the critical difference; `macro` with the mean of each system, its
-            interval, and the difference from the best; `cost` of each system.
+            interval, and the difference from the best; `cost` of each system; `caveats` of all numbers.
         """
         return {
             "suite": self.suite,
@@ -111,7 +112,14 @@ class SuiteResults:
             "ranks": self._rank_facts(),
             "macro": self._macro_facts(),
             "cost": [self._cost_facts(system) for system in self.systems],
+            "caveats": [*self._list_caveats()],
         }
+
+    def _list_caveats(self) -> Iterator[str]:
+        for each in self.problems:
+            for task in each.results.tasks if each.results else ():
+                made = task.evaluation or task.run
+                yield from caveats(made.store, [(made.kind, made.id)])
 
     @cached_property
     def _problem_facts(self) -> list[Facts]:

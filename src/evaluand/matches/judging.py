@@ -6,18 +6,15 @@ A judgement is one call of the judge. Its key is the digest of all that the judg
 responses in the order in which they are presented. Matches with equal keys share a judgement, equal responses tie
 without one, and a match in which a response is missing has none.
 
-A key has only what the judge can see, so that examples that are moved are not judged again. A judge that has the
-argument `example` could read its place from it; it does not if its code reads nothing but other attributes.
+A key has only what the judge can see, so that examples that are moved are not judged again, unless it can see places.
 """
 
 from __future__ import annotations
 
-import dis
 import hashlib
 import itertools
-import types
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
@@ -29,17 +26,17 @@ import pyarrow.compute as pc
 from evaluand.core import identity, identity as ids
 from evaluand.core.errors import DataError, SpecError, described, nearest, plural
 from evaluand.core.key_columns import INDEX
-from evaluand.data.dataset import Example, ExampleStream
+from evaluand.data.dataset import ExampleStream
 from evaluand.engine.outcome import Failure
-from evaluand.evaluation.comparison_scorers import STRENGTH, ComparisonScorer, FunctionComparison
+from evaluand.evaluation.comparison_scorers import STRENGTH, ComparisonScorer
 from evaluand.evaluation.grading import Grader
 from evaluand.evaluation.scorer import Score
 from evaluand.evaluation.units import Unit
-from evaluand.matches.matches import JUDGE_FAILED, TABLE, MatchDigest, Matches
+from evaluand.matches.matches import JUDGE_FAILED, TABLE, MatchDigest
 from evaluand.matches.response_style import ResponseStyle, response_styles
 from evaluand.matches.schedule import Pairs
 from evaluand.models.usage_total import UsageTotal
-from evaluand.run.responses import Response, span_rows
+from evaluand.run.responses import Response
 from evaluand.run.runner import Run
 from evaluand.store.journal import WorkLog
 from evaluand.store.store import Draft, Manifest, Store, check_name, drafted, now
@@ -63,70 +60,10 @@ class JudgeView:
     replication: bool = False
 
     @classmethod
-    def of(cls, judge: ComparisonScorer, *, has_ids: bool) -> JudgeView:
-        """What a judge can see.
-
-        Args:
-            judge: the judge.
-            has_ids: whether the dataset has ids; if not, the id of an example is its `_index_`.
-        """
-        arguments = judge.arguments
-        reads = _example_reads(judge) if _EXAMPLE in arguments else frozenset()
-        reads_index = "index" in reads or ("id" in reads and not has_ids)
-        return cls("index" in arguments or reads_index, "position" in reads, "replication" in arguments)
-
-
-_EXAMPLE: Final = "example"
-_ATTRIBUTES: Final = frozenset({*(field.name for field in fields(Example)), "input_digest"})
-_FRAME_READERS: Final = frozenset({"locals", "vars", "eval", "exec", "_getframe", "currentframe", "stack"})
-
-
-def _example_reads(judge: ComparisonScorer) -> frozenset[str]:
-    """The attributes of an example that a judge may read: all of them, unless its code shows which."""
-    is_function = type(judge) is FunctionComparison
-    if not is_function and getattr(judge.score, "__func__", None) is not ComparisonScorer.score:
-        return _ATTRIBUTES
-    function: Any = judge.function if is_function else judge.compare  # type: ignore[attr-defined]
-    function = getattr(function, "__func__", function)
-    if judge.is_batch or not isinstance(function, types.FunctionType):
-        return _ATTRIBUTES
-    code = function.__code__
-    is_argument = _EXAMPLE in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    reads = _name_reads(code, _EXAMPLE) if is_argument else None
-    return reads if reads is not None and reads <= _ATTRIBUTES else _ATTRIBUTES
-
-
-def _name_reads(code: types.CodeType, name: str) -> frozenset[str] | None:
-    """The attributes that code and the functions inside read from an argument; None if they may use it otherwise."""
-    if not _FRAME_READERS.isdisjoint(code.co_names):
-        return None
-    reads: set[str] = set()
-    instructions = [each for each in dis.get_instructions(code) if each.opname not in _NO_OPERATIONS]
-    for instruction, following in zip(instructions, [*instructions[1:], None], strict=True):
-        value, operation = instruction.argval, instruction.opname
-        names = value if isinstance(value, tuple) else (value,)  # newer versions load two at once
-        if operation in _OTHER_NAMES or name not in names:
-            continue
-        is_load = operation.startswith(_LOADS) and names.index(name) == len(names) - 1
-        if not is_load or following is None or following.opname not in _READS:
-            return None
-        reads.add(following.argval)
-    inside = (each for each in code.co_consts if isinstance(each, types.CodeType) and name in each.co_freevars)
-    for found in (_name_reads(each, name) for each in inside):
-        if found is None:
-            return None
-        reads |= found
-    return frozenset(reads)
-
-
-_LOADS: Final = ("LOAD_FAST", "LOAD_DEREF")
-_READS: Final = ("LOAD_ATTR", "LOAD_METHOD")
-_NO_OPERATIONS: Final = ("CACHE", "EXTENDED_ARG", "NOP")
-_OTHER_NAMES: Final = (
-    *("LOAD_CONST", "RETURN_CONST", "KW_NAMES", "LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD"),
-    *("MAKE_CELL", "LOAD_CLOSURE"),
-)
-"""Operations whose value is a constant, another name, or the cell of a variable that functions inside share."""
+    def of(cls, judge: ComparisonScorer) -> JudgeView:
+        """What a judge can see: by `example` everything of it, unless the judge says that it reads no place."""
+        place = judge.sees_place
+        return cls(place, place and "example" in judge.arguments, "replication" in judge.arguments)
 
 
 # what a system has on a row: an answer, a failed call, a skipped one, no answer, or no row
@@ -613,38 +550,6 @@ def failure_in_judgement(line: bytes) -> Failure:
     """The error in the journal line of a judgement that failed."""
     _, _, [score, *_], *_ = orjson.loads(line)
     return Failure(str(score[3]).removeprefix(JUDGE_FAILED))
-
-
-def read_open(lane: WorkLog) -> Iterator[tuple[int, bytes, list[Any]]]:
-    """(slot, key, record without slot and inputs) of what a judge has said in open matches."""
-    for slot, digest, scores, *_ in lane.records():
-        if scores[0][2] != FAILED:
-            yield slot, bytes.fromhex(digest), [digest, scores]
-
-
-def read_sealed(matches: Matches, compares_all: bool) -> Iterator[tuple[int, bytes, list[Any]]]:
-    """The same of sealed matches, each judgement once; its slot is its number."""
-    names = ["judgement", "digest", "status", "reason", "first", "label", "data", "explanation", "strength", "usage"]
-    spans = _stored_spans(matches)
-    rows = (row for batch in matches.judgements(names) for row in batch.to_pylist())
-    for row in rows:
-        if row["status"] != FAILED:
-            number, value = row["judgement"], None if compares_all else row["first"]
-            data, usage = (None if row[name] is None else orjson.Fragment(row[name]) for name in ("data", "usage"))
-            score = [0, None, row["status"], row["reason"], value, row["label"], data, row["explanation"]]
-            others = [usage, spans[number]] if number in spans else [] if usage is None else [usage]
-            yield number, row["digest"], [row["digest"].hex(), [[*score, {STRENGTH: row["strength"]}, *others]]]
-
-
-def _stored_spans(matches: Matches) -> dict[int, list[list[Any]]]:
-    """The steps of the calls of a judge, by judgement, as in the journal."""
-    found: dict[int, list[list[Any]]] = {}
-    if SPANS_TABLE in matches.manifest["tables"]:
-        for batch in matches.store.read("matches", matches.id, SPANS_TABLE):
-            with_replication = batch.add_column(1, "replication", pa.array([0] * batch.num_rows))
-            for number, _, span in span_rows(with_replication):
-                found.setdefault(number, []).append(span)
-    return found
 
 
 Columns = Mapping[str, np.ndarray]

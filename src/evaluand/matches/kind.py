@@ -9,12 +9,20 @@ from evaluand.evaluation.kind import JUDGED
 from evaluand.judges.kind import CARDS
 from evaluand.run.kind import RUNS
 from evaluand.store import checks
-from evaluand.store.kinds import AMOUNTS, METRIC, USAGE, WORK, Kind, Page, list_origins, provenance
+from evaluand.store.kinds import AMOUNTS, KEPT, METRIC, USAGE, WORK, Kind, Page, list_origins, provenance
 
 MATCHES: Final = "matches"
 RATINGS: Final = "ratings"
 
 _SCHEDULE: Final = checks.object_of({"kind": checks.text}, {"parameters": checks.OBJECT})
+
+
+def judge_name(manifest: Mapping[str, Any]) -> str:
+    """What the judge of matches is called: by its own name, or else by its kind."""
+    judge, made = manifest["spec"].get("judge", {"kind": "battles"}), manifest["provenance"]
+    parameters = judge.get("parameters")
+    named = made.get("judge") or judge.get("name") or (isinstance(parameters, Mapping) and parameters.get("name"))
+    return str(named or judge.get("kind") or "judge")
 
 
 def _agree_on_systems(manifest: Mapping[str, Any], sealed: bool) -> str:
@@ -59,7 +67,7 @@ KIND: Final = Kind(
     stated={"run_ids": "runs"},
     found_by=("dataset", "runs"),
     keys=WORK,
-    optional={"usage": USAGE, "spent": checks.map_of(AMOUNTS)},
+    optional={"usage": USAGE, "spent": checks.map_of(AMOUNTS), "kept": KEPT},
     agree=_agree_on_systems,
     restart="repeat the command that began it",
     page=Page("match set", {"sealed": "m"}),

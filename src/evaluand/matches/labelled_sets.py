@@ -31,6 +31,7 @@ from evaluand.judges.cards.labelled_set import Item, JudgeIdentity, Judgement, L
 from evaluand.judges.cards.standing import find_standing
 from evaluand.matches.battle_rows import check_places, column_option, read_winner
 from evaluand.matches.judging import SPANS_TABLE
+from evaluand.matches.kind import judge_name
 from evaluand.matches.matches import BY_PEOPLE, Matches, file_origin, read_example_ids, read_example_keys
 from evaluand.metrics.judging.estimate import measure_kappa
 from evaluand.store.store import find_sealed
@@ -82,11 +83,11 @@ def judge_of_matches(matches: Matches) -> JudgeIdentity:
     spec = matches.manifest["spec"].get("judge")
     if spec is None:
         raise SpecError(f"{matches!r} were judged elsewhere, by nobody knows whom; measure the judge from its file")
-    parameters = spec.get("parameters")
-    name = spec.get("name") or (parameters.get("name") if isinstance(parameters, Mapping) else None) or spec["kind"]
     stored = (matches.manifest["provenance"].get("parts") or {}).get("judge") or {}
     parts = {part: str(value) for part, value in stored.items()}
-    return JudgeIdentity(str(name), spec, parts, model_of(spec), bool(matches.manifest.get("pinned", True)))
+    return JudgeIdentity(
+        judge_name(matches.manifest), spec, parts, model_of(spec), bool(matches.manifest.get("pinned", True))
+    )
 
 
 def is_by_people(matches: Matches) -> bool:

@@ -7,9 +7,11 @@ earlier set of matches. So a further run costs only the pairs with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -19,18 +21,19 @@ import pyarrow.compute as pc
 from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, SpecError, described, plural, warn
 from evaluand.core.fingerprint import summarize_reasons
-from evaluand.core.labels import short_labels
+from evaluand.core.labels import short_labels, shown_name
 from evaluand.core.near import keywords
 from evaluand.core.provenance import provenance
 from evaluand.engine.engine import Engine
 from evaluand.engine.engines.local import InlineEngine, LocalEngine
-from evaluand.engine.keyed_work import KeyedWork, Progress, Receipt, Tally
+from evaluand.engine.keyed_work import GATHER, KeyedWork, Progress, Receipt, Tally, take_over
 from evaluand.engine.policy import Policy
-from evaluand.engine.reuse import Answer, InputCheck, Inputs, OpenSlots
+from evaluand.engine.reuse import InputCheck, Inputs, OpenSlots
 from evaluand.evaluation.comparison_scorers import ComparisonScorer, as_comparison_scorer
 from evaluand.evaluation.evaluator import ScorerFailed
 from evaluand.evaluation.grading import N_FIELDS
-from evaluand.evaluation.units import GATHER, batched
+from evaluand.evaluation.units import batched
+from evaluand.matches.earlier_judgements import INPUTS, EarlierJudgements
 from evaluand.matches.judging import (
     ABSENT,
     SPANS_TABLE,
@@ -46,14 +49,13 @@ from evaluand.matches.judging import (
     check_presentation,
     failure_in_judgement,
     match_batches,
-    read_open,
-    read_sealed,
     seal_matches,
 )
 from evaluand.matches.matches import JUDGE_FAILED, Matches, describe_left_out
-from evaluand.matches.schedule import Field, Pairs, Played, Schedule, as_schedule
+from evaluand.matches.schedule import Field, Pairs, Played, Schedule, as_schedule, on_every_row
 from evaluand.models.account import Account
 from evaluand.models.preflight import check_prices
+from evaluand.run.earlier_work import note_made
 from evaluand.run.kind import RUNS
 from evaluand.run.request import Request, RequestOptions
 from evaluand.run.responses import span_row
@@ -61,7 +63,7 @@ from evaluand.run.runner import Run
 from evaluand.store import tables
 from evaluand.store.journal import WorkLog
 from evaluand.store.ownership import note_foreign
-from evaluand.store.store import Draft, Manifest, Store, begin, check_store, journalled
+from evaluand.store.store import Draft, Manifest, Store, attempts, begin, check_store, journalled
 from evaluand.store.tables import MATCHES
 
 
@@ -136,38 +138,40 @@ class Matcher:
         )
         if recorded is not None:
             return recorded
-        inputs = InputCheck(store, pairing.identity, "judge")
+        named = store.named(request.name) if request.name else ()
+        before = next((ref.id for ref in named if ref.kind == "matches"), None)
+        inputs = InputCheck(store, pairing.judge.identify(), "judge")
+        earlier = EarlierJudgements(inputs, self.policy, before, pairing.judge)
+        spec = pairing.spec | {"judge": inputs.identity.spec}
+        last = next(reversed(attempts(store, "matches", spec)), None)
+        checked = "" if request.fresh else earlier.check(last, pairing.find_all)
         manifest = begin(
             store,
             "matches",
-            pairing.spec,
+            spec,
             name=request.name,
             again=lambda last: (
-                request.fresh
-                or not (pairing.identity.pinned and store.manifest("matches", last)["pinned"])
-                or inputs.is_stale("matches", last, _INPUTS)
+                earlier.needs_attempt(last, request, INPUTS)
                 or (request.retry_failed and store.is_sealed("matches", last) and bool(Matches(store, last).failures))
             ),
             resume=request.resume,
-            about=lambda: pairing.about(request, inputs),
+            about=lambda: pairing.about(request, earlier),
         )
         if "digest" in manifest:
             matches = Matches(store, manifest["id"])
             if budget := self.policy.shared_budget:
                 for number, costs in manifest.get("spent", {}).items():
                     budget.count_earlier(f"matches/{manifest['id']}/{number}", costs)
-            why = "nothing to do: the same judge compared the same responses before"
-            if matches.failures:
-                why += "; retry_failed repeats what failed"
+            why = ["nothing to do: the same judge compared the same responses before", checked]
+            why += ["retry_failed repeats what failed"] if matches.failures else []
             return _with_receipt(matches, Tally(), why, {})
+        note_made(store, "matches", manifest["id"])
         with closing(pairing.judge):
-            job = _Job(self, store, pairing, manifest, inputs)
+            job = _Job(self, pairing, manifest, earlier)
             job.perform()
             usage = job.seal()
-        return _with_receipt(Matches(store, manifest["id"]), job.tally, job.why, usage)
-
-
-_INPUTS = "inputs"
+        why = [*job.why, checked if job.tally.reused and inputs.identity.pinned else ""]
+        return _with_receipt(Matches(store, manifest["id"]), job.tally, why, usage)
 
 
 def check_pairing(judge: ComparisonScorer, schedule: Schedule, orders: Any, seed: Any) -> None:
@@ -213,7 +217,7 @@ class _Pairing:
         schedule.check(self.labels, 2 if orders == "both" else 1)
         self.judge = as_comparison_scorer(judge)
         check_pairing(self.judge, schedule, orders, seed)
-        self.identity, self.orders, self.seed = self.judge.identify(), orders, seed
+        self.orders, self.seed = orders, seed
         most = max(int(run.manifest["spec"]["examples"]) for run in runs)
         self.limit: int | None = limit if limit is not None and limit < most else None
 
@@ -224,42 +228,64 @@ class _Pairing:
             "runs": [run.digest for run in self.runs],
             "run_ids": [run.id for run in self.runs],
             "dataset": self.runs[0].manifest["spec"]["dataset"],
-            "judge": self.identity.spec,
             "schedule": self.schedule.spec,
             "orders": self.orders,
             "seed": self.seed,
             **({} if self.limit is None else {"limit": self.limit}),
         }
 
-    @property
-    def work(self) -> str | None:
-        """What identifies the judge's work for any responses; None where nothing may be reused."""
-        return ids.digest({"judge": self.identity.spec}).hex() if self.identity.pinned else None
+    @cached_property
+    def entrants(self) -> Entrants:
+        return Entrants.of(self.runs, self.labels, self.limit)
 
-    def about(self, request: Request, inputs: InputCheck) -> Manifest:
+    @cached_property
+    def presenter(self) -> Presenter:
+        view = JudgeView.of(self.judge)
+        return Presenter(self.entrants, self.orders, self.seed, view)
+
+    @cached_property
+    def field(self) -> Field:
+        entrants, n_orders = self.entrants, 2 if self.orders == "both" else 1
+        examples = np.repeat(entrants.examples, entrants.replications, axis=0)
+        return Field(entrants.labels, entrants.states != ABSENT, entrants.numbers(), examples, n_orders, self.seed)
+
+    def present(self, pairs: Pairs) -> Round:
+        """The matches of some pairs, or of all for a judge that compares all responses."""
+        return self.presenter.groups() if self.judge.compares_all else self.presenter.pairs(pairs)
+
+    def find_all(self) -> OpenSlots:
+        """Every judgement that any schedule may ask for."""
+        every = on_every_row(self.field, itertools.combinations(range(len(self.runs)), 2))
+        return _open_slots(self.present(every).keys)
+
+    def about(self, request: Request, earlier: EarlierJudgements) -> Manifest:
         """The entries of the manifest besides the spec."""
         in_yaml, rubrics = "experiment" in (request.origin or {}), list(self.judge.rubrics)
+        identity, name = earlier.inputs.identity, getattr(self.judge, "name", None)
         made_of = {
             "runs": [run.id for run in self.runs],
-            "parts": {"judge": self.identity.parts},
-            "unpinned": self.identity.reasons(in_yaml=in_yaml) if self.identity.unpinned else [],
+            "parts": {"judge": identity.parts},
+            "unpinned": identity.reasons(in_yaml=in_yaml) if identity.unpinned else [],
+            **({"judge": name} if name else {}),
             **({"judges": ["judge"]} if self.judge.is_judge else {}),  # whose verdicts are opinions
             **({"rubrics": {"judge": rubrics}} if rubrics else {}),
+            **({"before": earlier.before} if earlier.before else {}),
         }
-        return {
-            "work": [self.work] if self.work else [],
-            "pinned": self.identity.pinned,
-            "observed": inputs.observer is not None,
+        kept = earlier.kept(None, 0) if request.keep_answers else []
+        return ({"kept": kept} if kept else {}) | {
+            "work": [earlier.work] if earlier.work and not kept else [],
+            "pinned": identity.pinned,
+            "observed": earlier.inputs.observer is not None,
             "fresh": request.fresh,
             "provenance": provenance(request.origin) | made_of,
         }
 
 
-def _with_receipt(matches: Matches, tally: Tally, why: str, usage: Mapping[str, Any] | None) -> Matches:
+def _with_receipt(matches: Matches, tally: Tally, why: Sequence[str], usage: Mapping[str, Any] | None) -> Matches:
     """The matches with their receipt, after a warning if the judge failed on all."""
     total, reasons = sum(batch.num_rows for batch in matches.judgements([])), matches.failed_reasons
     kept = tally.kept if tally.done else total
-    done = total, tally.called, tally.reused, kept, why
+    done = total, tally.called, tally.reused, kept, "; ".join(filter(None, why))
     matches.receipt = Receipt(*done, failed=tally.failed, failures=matches.failures, usage=usage)
     if reasons and len(reasons) == total:
         reason = reasons[0].removeprefix(JUDGE_FAILED)
@@ -270,43 +296,36 @@ def _with_receipt(matches: Matches, tally: Tally, why: str, usage: Mapping[str, 
 class _Job:
     """Matches in progress."""
 
-    def __init__(
-        self, matcher: Matcher, store: Store, request: _Pairing, manifest: Manifest, inputs: InputCheck
-    ) -> None:
-        self.matcher, self.store, self.request = matcher, store, request
-        self.manifest, self.inputs = manifest, inputs
-        self.entrants = Entrants.of(request.runs, request.labels, request.limit)
-        view = JudgeView.of(request.judge, has_ids=request.runs[0].dataset.roles.id is not None)
-        self.presenter = Presenter(self.entrants, request.orders, request.seed, view)
-        self.n_orders = 2 if request.orders == "both" else 1
+    def __init__(self, matcher: Matcher, pairing: _Pairing, manifest: Manifest, earlier: EarlierJudgements) -> None:
+        self.matcher, self.pairing, self.store = matcher, pairing, earlier.store
+        self.manifest, self.earlier, self.inputs = manifest, earlier, earlier.inputs
         self.n_lanes = 0
         self.spent: dict[str, dict[str, float]] = {}  # by the number of the lane
         self.rounds: list[dict[str, np.ndarray]] = []  # the columns of their matches
         self.keys = np.zeros((0, ids.DIGEST_SIZE), np.uint8)  # of all judgements
-        self.judgements = Judgements(request.judge.compares_all)
+        self.judgements = Judgements(pairing.judge.compares_all)
         self.tally = Tally("judge")
 
     @property
-    def why(self) -> str:
+    def why(self) -> list[str]:
         """Why judgements were made that earlier work could have answered."""
-        stale, unpinned = [self.inputs.why] if self.inputs.why else [], self.request.identity.unpinned
+        unpinned = self.inputs.identity.unpinned
         reasons = [f"unpinned, so never reused: {summarize_reasons([*unpinned])}"] if unpinned else []
-        return "; ".join([*(stale if self.tally.called else []), *reasons])
+        return [self.inputs.why if self.tally.called else "", *reasons]
 
     def perform(self) -> None:
         """Judges round by round what no earlier round presented, unless another process seals the matches."""
-        request, entrants, n = self.request, self.entrants, self.n_orders
-        examples = np.repeat(entrants.examples, entrants.replications, axis=0)
-        field = Field(entrants.labels, entrants.states != ABSENT, entrants.numbers(), examples, n, request.seed)
+        pairing, n = self.pairing, self.pairing.field.orders
         played: list[Played] = []
-        while not self.is_sealed() and (pairs := request.schedule.next(field, played)) is not None:
-            matches = self.presenter.groups() if request.judge.compares_all else self.presenter.pairs(pairs)
+        while not self.is_sealed() and (pairs := pairing.schedule.next(pairing.field, played)) is not None:
+            matches = pairing.present(pairs)
             first, judgement = _number_keys(self.keys, matches.keys)
             keys, presented = matches.keys[first], matches.presented[first]
             self.keys = np.concatenate([self.keys, keys])
             if len(first):
+                stream = Presentations(pairing.runs, pairing.entrants, matches.rows[first], presented, keys)
                 try:
-                    self._perform(Presentations(request.runs, entrants, matches.rows[first], presented, keys), keys)
+                    self._perform(stream, keys)
                 except EngineError:
                     if not self.is_sealed():  # which removes the journal that was being read
                         raise
@@ -319,7 +338,7 @@ class _Job:
 
     def _perform(self, stream: Presentations, keys: np.ndarray) -> None:
         """Makes the judgements with these keys, as far as they are missing, and reads them."""
-        id, tally = self.manifest["id"], self.tally
+        id, tally, name = self.manifest["id"], self.tally, self.manifest["name"]
         with closing(self.store.lane("matches", id, f"round{self.n_lanes}", len(keys))) as lane:
             self.n_lanes += 1
             lane.refresh()
@@ -331,26 +350,15 @@ class _Job:
                 self._move(lane, keys)
             tally.total += lane.slots
             tally.kept += lane.n_done
-            work = None if self.manifest["fresh"] else self.request.work
-            if work and lane.n_done < lane.slots:
-                others = [other for other in self.store.find("matches", work) if other != id]
-                sources = [other for other in others if self.inputs.may_use("matches", other)]
-                tally.reused += self._fill(lane, keys, map(self._answers_in, sources))
+            if lane.n_done < lane.slots:
+                label = "the judge" if name is None else f"the judge of {shown_name(name)}"
+                lines = self.earlier.lines(self.manifest, partial(_open_slots, keys, lane), label)
+                tally.reused += take_over(lane, lines)
             earlier = frozenset(lane.done(0))
             self._call(lane, stream)
             if not self.is_sealed():
                 with journalled("matches", id):
                     self.judgements.read(lane, keys, earlier)
-
-    def _fill(self, lane: WorkLog, keys: np.ndarray, answers: Iterable[Iterator[Answer]]) -> int:
-        """Writes answers to the open slots of their keys; says how many."""
-        missing = OpenSlots((slot, keys[slot].tobytes()) for slot in lane.undone(0, lane.slots))
-        n = 0
-        for line in missing.fill(answers, self.inputs.observer):
-            lane.append(line)
-            n += 1
-        lane.refresh()
-        return n
 
     def _move(self, lane: WorkLog, keys: np.ndarray) -> None:
         """Moves judgements to the slots of their keys.
@@ -366,10 +374,10 @@ class _Job:
         if others:
             answers = [*self.inputs.same(iter(others), Inputs.written(lane, N_FIELDS))]
             lane.void(slot for slot, *_ in others)
-            self._fill(lane, keys, [iter(answers)])
+            take_over(lane, _open_slots(keys, lane).fill([iter(answers)], self.inputs.observer))
 
     def _call(self, lane: WorkLog, stream: Presentations) -> None:
-        judge = self.request.judge
+        judge = self.pairing.judge
         policy = self.matcher.policy.with_defaults(judge.retries, judge.transient)
         number = self.n_lanes - 1
         account = Account(f"matches/{self.manifest['id']}/{number}", lane, policy)
@@ -395,28 +403,6 @@ class _Job:
         if lane.spent:
             self.spent[str(number)] = lane.spent
 
-    def _answers_in(self, id: str) -> Iterator[Answer]:
-        """What the judge said in other matches, sealed or open."""
-        if not self.store.is_sealed("matches", id):
-            try:
-                yield from self._answers_in_open(id)
-            except EngineError:
-                if not self.store.is_sealed("matches", id):
-                    raise
-            if not self.store.is_sealed("matches", id):  # meanwhile, which removes the journal
-                return
-        opened = Inputs.stored(self.store, "matches", id, _INPUTS)
-        yield from self.inputs.same(read_sealed(Matches(self.store, id), self.request.judge.compares_all), opened)
-
-    def _answers_in_open(self, id: str) -> Iterator[Answer]:
-        for number in range(_MOST_ROUNDS):
-            with closing(self.store.lane("matches", id, f"round{number}", None)) as lane:
-                lane.refresh()
-                if not lane.n_done:
-                    return
-                with journalled("matches", id):
-                    yield from self.inputs.same(read_open(lane), Inputs.written(lane, N_FIELDS))
-
     def is_sealed(self) -> bool:
         return self.store.is_sealed("matches", self.manifest["id"])
 
@@ -428,8 +414,11 @@ class _Job:
         """
         if self.is_sealed():
             return None
+        manifest = {name: value for name, value in self.manifest.items() if name != "kept"}
+        if "kept" in self.manifest and (kept := self.earlier.recount(self.manifest, _open_slots(self.keys))):
+            manifest["kept"] = kept
         with journalled("matches", self.manifest["id"]):
-            seal_matches(self.store, self.manifest, self._batches(), self._write_others)
+            seal_matches(self.store, manifest, self._batches(), self._write_others)
         return self.judgements.used_now.to_dict() if self.judgements.used_now else {}
 
     def _write_others(self, draft: Draft) -> dict[str, Any]:
@@ -437,7 +426,7 @@ class _Job:
         for number, opened in self.judgements.opened:
             inputs.add(number, opened)
         if (batch := inputs.batch()) is not None:
-            draft.append(_INPUTS, batch)
+            draft.append(INPUTS, batch)
         for number, spans in self.judgements.spans:
             for span in spans:
                 key, _, *cells = span_row(number, 0, span)
@@ -456,7 +445,7 @@ class _Job:
         self.rounds.clear()
         order = np.lexsort((~merged["ab"], merged["b"], merged["a"], merged["row"]))
         merged = {name: column[order] for name, column in merged.items()}
-        yield from match_batches(self.entrants, self.request.runs, merged, self._said)
+        yield from match_batches(self.pairing.entrants, self.pairing.runs, merged, self._said)
 
     def _said(self, judgements: np.ndarray) -> dict[str, pa.Array]:
         """What the judge said in some judgements, and the digest of what it saw; null for -1."""
@@ -473,7 +462,7 @@ class _Job:
         is_asked = matches.presentation >= 0
         decided[is_asked] = asked = judgement[matches.presentation[is_asked]]
         first = np.where(matches.equal, 0.5, np.nan)
-        if self.request.judge.compares_all:
+        if self.pairing.judge.compares_all:
             first[is_asked] = self.judgements.compare(asked, matches.places[is_asked], matches.ab[is_asked])
         else:
             first[is_asked] = self.judgements.values[asked]
@@ -483,7 +472,10 @@ class _Job:
         return columns | {"judgement": decided, "outcome": outcome, "first": first, "round": rounds}
 
 
-_MOST_ROUNDS = 100_000
+def _open_slots(keys: np.ndarray, lane: WorkLog | None = None) -> OpenSlots:
+    """The slots of judgements with some keys: all, or those that are not done."""
+    slots = range(len(keys)) if lane is None else lane.undone(0, lane.slots)
+    return OpenSlots((slot, keys[slot].tobytes()) for slot in slots)
 
 
 def _number_keys(known: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -13,9 +13,8 @@ import time
 import traceback
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
-from itertools import chain, count, islice
+from itertools import chain, islice
 from typing import Any, Final
 
 import numpy as np
@@ -31,15 +30,13 @@ from evaluand.core.key_columns import INDEX
 from evaluand.data.cell_texts import TEXT, cell_texts, digests_of, join_texts
 from evaluand.engine.keyed_work import Tally
 from evaluand.engine.outcome import Failure, Outcome
-from evaluand.engine.reuse import Inputs, digest_words
+from evaluand.engine.reuse import Inputs
 from evaluand.models.usage import Spending
 from evaluand.models.usage_total import RowUsage
 from evaluand.run.task import Candidates, Recorded
 from evaluand.store import tables
-from evaluand.store.journal import WorkLog
 from evaluand.store.store import Draft, Manifest, Store, drafted, journalled, now
 from evaluand.store.tables import BATCH_ROWS, COMPLETED, FAILED, SKIPPED, TableWriter
-from evaluand.store.window import WindowedStore
 from evaluand.trace.traces import Trace
 
 LANE = "responses"
@@ -286,105 +283,6 @@ def _answers(texts: Texts, n: int, items: bool) -> list[Any]:
     for number, text in texts:
         answers[number].append(identity.decode(text))
     return answers
-
-
-def key_of(digest: bytes, replication: int) -> bytes:
-    """A 16-byte key of a call: what the task sees, and the number of the repeat."""
-    if not replication:
-        return digest
-    return ((int.from_bytes(digest, "big") + replication * _STEP) & _MOST_KEY).to_bytes(16, "big")
-
-
-_STEP, _MOST_KEY = 0x9E3779B97F4A7C15F39CC0605CEDC835, (1 << 128) - 1  # from one repeat to the next
-
-
-def completed_keys(store: Store, id: str) -> tuple[np.ndarray, np.ndarray] | None:
-    """The first eight bytes of the keys of a sealed run's completed calls, and their slots; None if it is open."""
-    if "digest" not in store.manifest("runs", id):
-        return None
-    numbers, slots, first = [], [], 0
-    for batch in store.read("runs", id, "responses", ["digest", "replication", "status"]):
-        digest, replication, status = batch.columns
-        is_completed = pc.equal(status, COMPLETED).to_numpy(zero_copy_only=False)
-        numbers.append(_numbers_of(digest_words(digest), replication.to_numpy())[is_completed])
-        slots.append(first + np.flatnonzero(is_completed))
-        first += batch.num_rows
-    return np.concatenate(numbers), np.concatenate(slots)
-
-
-def _numbers_of(digests: np.ndarray, replications: np.ndarray) -> np.ndarray:
-    """The first eight bytes of `key_of`."""
-    repeats, of = np.unique(replications, return_inverse=True)
-    steps = [int(repeat) * _STEP & _MOST_KEY for repeat in repeats]
-    high, low = (np.array([step >> shift & (1 << 64) - 1 for step in steps], np.uint64)[of] for shift in (64, 0))
-    carries = digests[:, 1] + low < low
-    return digests[:, 0] + high + carries.astype(np.uint64)
-
-
-def completed(store: Store, id: str, slots: np.ndarray | None = None) -> Iterator[tuple[int, bytes, list[Any]]]:
-    """(slot, key, journal record without slot and inputs) of every completed call of a run, sealed or open.
-
-    Args:
-        slots: those of a sealed run that are wanted, ascending.
-    """
-    manifest = store.manifest("runs", id)
-    if "digest" in manifest:  # not asked of the store, where another process may have sealed it meanwhile
-        yield from _sealed_records(store, manifest, slots)
-        return
-    with _lane(store, manifest) as lane:
-        for slot, *record in lane.records():
-            if record[2] == COMPLETED:
-                digest = bytes.fromhex(record[0])
-                yield slot, key_of(digest, slot % manifest["spec"]["replications"]), record[: N_FIELDS - 1]
-
-
-def inputs_of(store: Store, id: str) -> Inputs:
-    """Which files the calls of a run, sealed or open, have opened."""
-    manifest = store.manifest("runs", id)
-    if "digest" in manifest:
-        return Inputs.stored(store, "runs", id, INPUTS)
-    with _lane(store, manifest) as lane:
-        return Inputs.written(lane, N_FIELDS)
-
-
-def _lane(store: Store, manifest: Manifest) -> closing[WorkLog]:
-    """The lane of an open run, up to date."""
-    spec = manifest["spec"]
-    lane = store.lane("runs", manifest["id"], LANE, spec["examples"] * spec["replications"])
-    lane.refresh()
-    return closing(lane)
-
-
-def _sealed_records(
-    store: Store, manifest: Manifest, slots: np.ndarray | None
-) -> Iterator[tuple[int, bytes, list[Any]]]:
-    id = manifest["id"]
-    spans = SpanStream(spans_of(store, manifest) if slots is None else _spans_at(store, manifest, slots))
-    numbers = count() if slots is None else iter(slots.tolist())
-    for batch in store.read("runs", id, "responses", at=slots):
-        columns = {name: batch.column(name) for name in batch.schema.names}
-        columns["started"] = columns["started"].cast(pa.int64())
-        columns["duration"] = columns["duration"].cast(pa.int64())
-        for row in pa.RecordBatch.from_arrays(list(columns.values()), list(columns)).to_pylist():
-            slot = next(numbers)
-            traced = spans.of(row[INDEX], row["replication"])
-            if row["status"] == COMPLETED:
-                yield slot, key_of(row["digest"], row["replication"]), _record(row, traced)
-
-
-def _spans_at(store: Store, manifest: Manifest, slots: np.ndarray) -> Iterator[pa.RecordBatch]:
-    """At least the spans of the rows at some slots of a sealed run."""
-    if "spans" not in manifest["tables"]:
-        return iter(())
-    indices = (batch.column(INDEX) for batch in store.read("runs", manifest["id"], "responses", [INDEX], at=slots))
-    return spans_of(WindowedStore(store, chain.from_iterable(column.to_pylist() for column in indices)), manifest)
-
-
-def _record(row: dict[str, Any], traced: list[list[Any]]) -> list[Any]:
-    """The journal record, without its slot, that became a completed row."""
-    texts = row["responses"] and [[r["_response_index_"], Fragment(r["value"])] for r in row["responses"]]
-    facts = [row[name] for name in ("n_responses", "attempts", "started", "duration", "usage")]
-    return [row["digest"].hex(), row["fold"], COMPLETED, None, texts, *facts, traced or None]
 
 
 def spans_of(store: Store, manifest: Manifest) -> Iterator[pa.RecordBatch]:

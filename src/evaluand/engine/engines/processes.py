@@ -24,11 +24,12 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic
 
-from evaluand.core.errors import SpecError, TaskError, storable_message
+from evaluand.core.errors import SpecError, TaskError
 from evaluand.core.system import KILLED, kill_group, require_forks
 from evaluand.engine.engine import Keep, Recipe, U, UnitCodec
+from evaluand.engine.exits import describe_exit
 from evaluand.engine.interrupts import DelayedInterrupts
-from evaluand.engine.outcome import Aborted, Outcome, stop_message
+from evaluand.engine.outcome import Aborted, Outcome, error_text, stop_message
 from evaluand.engine.policy import Policy, too_long
 from evaluand.engine.rate_limit import Turn
 
@@ -270,7 +271,7 @@ class ProcessMap(Generic[U]):
         outcome = Outcome(None, error, worker.attempts, worker.started, time.perf_counter_ns() - worker.began)
         self._keep(worker.unit, *self._recipe.line(worker.unit, outcome), worker.attempts)
         if self._policy.abort_on_error:
-            raise Aborted(stop_message(worker.unit, _error_message(error))) from error
+            raise Aborted(stop_message(worker.unit, error_text(error))) from error
 
     def _bury(self, worker: _Worker) -> int:
         """Wait for a child to end; its exit code."""
@@ -329,15 +330,9 @@ def _sleep(seconds: float) -> list[Any]:
 
 
 def _death_error(code: int) -> WorkerDied:
-    if code >= 0:
-        return WorkerDied(f"its process ended with exit status {code} during the call", code=f"exit {code}")
-    name = signal.Signals(-code).name if -code in {*signal.Signals} else f"signal {-code}"
+    how, name = describe_exit(code)
     hint = " (perhaps out of memory)" if -code == KILLED else ""
-    return WorkerDied(f"its process was ended by {name} during the call{hint}", code=name)
-
-
-def _error_message(error: BaseException) -> str:
-    return f"{type(error).__name__}: {storable_message(error)}"
+    return WorkerDied(f"its process {how} during the call{hint}", code=name)
 
 
 # In the child
@@ -374,11 +369,7 @@ def _serve(
                 continue
             outcome = Outcome(value, error, attempts, started, time.perf_counter_ns() - began)
             written, failed = recipe.line(unit, outcome)
-            text = (
-                _error_message(error).encode("utf-8", "replace")
-                if error is not None and policy.stops_at(error)
-                else b""
-            )
+            text = error_text(error).encode("utf-8", "replace") if error is not None and policy.stops_at(error) else b""
             connection.send_bytes(_ANSWER.pack(-1, failed, len(text)) + text + written)
     except (EOFError, OSError):
         wire.close()

@@ -21,12 +21,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from evaluand._version import __version__
-from evaluand.core.errors import storable_message
 from evaluand.engine.engine import Recipe
 from evaluand.engine.engines.local import make_calls
 from evaluand.engine.engines.shared_limits import AskedLimit, Report
 from evaluand.engine.observation import as_machinery, machinery
-from evaluand.engine.outcome import Aborted, Outcome
+from evaluand.engine.outcome import Aborted, Outcome, error_text
 from evaluand.engine.policy import Policy
 from evaluand.engine.rate_limit import RateLimit
 
@@ -96,7 +95,7 @@ class Worker:
             return self._begin(place, sent)
         except BaseException as error:
             at = traceback.extract_tb(error.__traceback__)[-1]
-            what = f"{type(error).__name__}: {storable_message(error)} ({os.path.basename(at.filename)}:{at.lineno})"
+            what = f"{error_text(error)} ({os.path.basename(at.filename)}:{at.lineno})"
             return f"{place} cannot load the code: {what}; packages and files that it needs must be there, too"
 
     def _begin(self, place: str, sent: Any) -> Begun:
@@ -177,7 +176,7 @@ class Worker:
         except Aborted as error:
             end = Ended(str(error), is_aborted=True)
         except BaseException as error:
-            end = Ended(f"{type(error).__name__}: {storable_message(error)}")
+            end = Ended(error_text(error))
         try:
             recipe.wire.close()
         finally:

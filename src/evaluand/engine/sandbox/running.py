@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from evaluand.core.errors import SpecError, TransientError
 from evaluand.core.system import kill_group
+from evaluand.engine.exits import describe_exit, has_exited
 from evaluand.engine.sandbox import inside
 from evaluand.engine.sandbox.containers import PROGRAMS, in_container, why_no_container
 from evaluand.engine.sandbox.limits import MIB, Limits
@@ -215,19 +216,19 @@ class _Watched:
             `answered`, or the name of the limit; None if it has ended without an answer, or has not begun.
         """
         until = time.monotonic() + _LONGEST_START
-        has_begun = has_exited = False
+        has_begun = is_over = False
         while b"\n" not in self.answer:
             if self.has_begun and not has_begun:
                 has_begun, until = True, time.monotonic() + self._limits.timeout
             left = until - time.monotonic()
             if left <= 0:
                 return "timeout" if has_begun else None
-            ready = self._look(0 if has_exited else min(left, _LOOK))
+            ready = self._look(0 if is_over else min(left, _LOOK))
             if len(self.output) > self._limits.output * MIB:
                 return "output"
-            if has_exited and not ready:
+            if is_over and not ready:
                 return None
-            has_exited = self._has_exited()
+            is_over = has_exited(self.process)
         return "answered"
 
     def end(self, end: Callable[[], object] | None) -> int:
@@ -239,7 +240,7 @@ class _Watched:
         self._close_input()
         if end is not None:
             self._await_exit()
-            if not self._has_exited():
+            if not has_exited(self.process):
                 end()
         kill_group(self.process.pid)  # before it is waited for, while the number is still its own
         status = self.process.wait()
@@ -263,14 +264,9 @@ class _Watched:
     def _await_exit(self) -> None:
         """Waits until the process has ended by itself, which it cannot as long as its output is not read."""
         until = time.monotonic() + _LONGEST_END
-        while not self._has_exited() and time.monotonic() < until:
+        while not has_exited(self.process) and time.monotonic() < until:
             self._look(_LOOK)
             self.output = self.output[: self._limits.output * MIB + 1]
-
-    def _has_exited(self) -> bool:
-        if not hasattr(os, "waitid"):  # macOS before Python 3.13
-            return self.process.poll() is not None
-        return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
 
     def _send(self, handle: int) -> None:
         try:
@@ -346,7 +342,7 @@ def _read_status(status: int, limits: Limits) -> tuple[str, str]:
     if number == signal.SIGXCPU:
         return "timeout", f"used more than {limits.processor} s of the processor"
     if number:
-        return "killed", f"was ended by {_signal_name(number)}"
+        return "killed", describe_exit(-number)[0]
     return "exited", f"exited with status {status} before its end"
 
 
@@ -360,7 +356,3 @@ def _text(text: str) -> str:
 
 
 _ADDRESS: Final = re.compile("0x[0-9a-f]{6,}")
-
-
-def _signal_name(number: int) -> str:
-    return signal.Signals(number).name if number in {*signal.Signals} else f"signal {number}"

@@ -23,6 +23,7 @@ from evaluand.core.errors import DataError, SpecError, plural, warn
 from evaluand.core.key_columns import INDEX
 from evaluand.core.row_numbers import count_earlier, number_rows
 from evaluand.data.dataset import Dataset
+from evaluand.matches.kind import judge_name
 from evaluand.matches.matches import (
     ExampleKeys,
     JudgeKeys,
@@ -206,9 +207,8 @@ def _number_judges(matches: Matches, people: pa.Array, judges: dict[int, str]) -
     for place in np.unique(found.place).tolist():
         key, person = found.keys[place], found.people[place]
         if key not in judges:
-            judge, source = matches.manifest["spec"].get("judge", {"kind": "battles"}), file_origin(matches)
-            own = judge.get("name") or judge.get("kind") or "judge"
-            name = str(person or (own if source is None else source["source"]))
+            source = file_origin(matches)
+            name = str(person or (judge_name(matches.manifest) if source is None else source["source"]))
             names = (name if n == 1 else f"{name} ({n})" for n in itertools.count(1))
             judges[key] = next(each for each in names if each not in judges.values())
     numbers = {key: number for number, key in enumerate(judges)}

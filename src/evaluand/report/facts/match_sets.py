@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from evaluand.matches.kind import MATCHES, RATINGS
+from evaluand.matches.kind import MATCHES, RATINGS, judge_name
 from evaluand.matches.matches import sum_usage
 from evaluand.report.facts.base import Facts, Names, count_reasons
 from evaluand.report.facts.judges import matches_judge_facts
 from evaluand.report.text import SHORT_ID
 from evaluand.store.kinds import singular
-from evaluand.store.store import find_sealed, find_sealed_from
+from evaluand.store.store import caveats, find_sealed, find_sealed_from
 
 if TYPE_CHECKING:
     from evaluand.matches.matches import Matches
@@ -40,7 +40,7 @@ def ratings_facts(ratings: Ratings) -> Facts:
     """Ratings, and the `sets` of matches behind them with their rows by status; None for the counts of a lost set."""
     ids = ratings.manifest["provenance"]["matches"]
     sets = [
-        {"id": id, "name": None, "counts": None, "left_out": None}
+        {"id": id, "name": None, "counts": None, "left_out": None, "caveats": caveats(ratings.store, [(MATCHES, id)])}
         | ({} if each is None else {"name": each.name, "counts": each.counts, "left_out": each.left_out})
         for id, each in zip(ids, ratings.matches, strict=True)
     ]
@@ -61,32 +61,33 @@ def match_set_facts(matches: Matches, title: str) -> Facts:
     return about | {
         "title": title,
         "systems": matches.systems,
-        "judged_by": judge_text(manifest["spec"]),
+        "judged_by": judge_text(manifest),
         "left_out": matches.left_out,
+        "caveats": caveats(matches.store, [(MATCHES, matches.id)]),
         "missing": count_reasons(_iterate_undecided(matches)),
         "usage": sum_usage(matches),
         "judges": matches_judge_facts(matches),
     }
 
 
-def judge_text(spec: Mapping[str, Any]) -> str:
+def judge_text(manifest: Mapping[str, Any]) -> str:
     """Who judged and what was asked, in one sentence without a full stop.
 
     Example:
-        >>> judge_text({"judge": {"kind": "by_score"}, "schedule": {"kind": "all_pairs"}, "orders": "both"})
+        >>> spec = {"judge": {"kind": "by_score"}, "schedule": {"kind": "all_pairs"}, "orders": "both"}
+        >>> judge_text({"spec": spec, "provenance": {}})
         'judged by by_score, all pairs, each in both orders'
     """
+    spec = manifest["spec"]
     if "judge" not in spec:
         return "judged elsewhere"
     judge = spec["judge"]
-    parameters = judge.get("parameters")
-    name = judge.get("name") or (parameters.get("name") if isinstance(parameters, Mapping) else None)
     if judge.get("kind") == "by_score" and isinstance(judge.get("scorer"), Mapping):
         better = "higher" if judge.get("higher_is_better", True) else "lower"
         parts = [f"the {better} score of {judge['scorer'].get('kind') or 'a scorer'} wins"]
     else:
-        kind = "a function" if judge.get("kind") == "function" else judge.get("kind")
-        parts = [f"judged by {name or kind or 'a judge'}"]
+        name = judge_name(manifest)
+        parts = [f"judged by {'a function' if name == 'function' else name}"]
     if schedule := (spec.get("schedule") or {}).get("kind"):
         parts.append(str(schedule).replace("_", " "))
     if orders := spec.get("orders"):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from evaluand.matches.kind import judge_name
 from evaluand.matches.matches import count_pairs, sum_usage
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.judges import matches_judge_facts
@@ -40,10 +41,10 @@ def _describe_judge(matches: Matches) -> Facts:
     spec = matches.manifest["spec"]
     if "judge" not in spec:
         return {"judged": f"elsewhere, read from {matches.manifest['provenance'].get('source') or 'rows in memory'}"}
-    judge, schedule, orders = spec["judge"], spec.get("schedule", {"kind": "unknown"}), str(spec.get("orders"))
+    schedule, orders = spec.get("schedule", {"kind": "unknown"}), str(spec.get("orders"))
     parameters = ", ".join(f"{name}={value}" for name, value in (schedule.get("parameters") or {}).items())
     return {
-        "judge": str(judge.get("name") or judge.get("kind")),
+        "judge": judge_name(matches.manifest),
         "schedule": f"{schedule['kind']}({parameters})" if parameters else str(schedule["kind"]),
         "orders": f"{orders}, seed {spec.get('seed')}" if orders == "random" else orders,
     }

@@ -227,9 +227,10 @@ def results_facts(
     tables = ("metrics", "disparities", "worst_groups", "curves")
     summary = {name: [] for name in tables} if aggregation is None else summary_facts(aggregation)
     artifacts = [each.evaluation or each.run for each in tasks]
+    said = caveats(artifacts[0].store, [(made.kind, made.id) for made in artifacts]) if artifacts else []
     return {
         "tasks": steps,
-        "caveats": caveats(artifacts[0].store, [(made.kind, made.id) for made in artifacts]) if artifacts else [],
+        "caveats": [*dict.fromkeys([*said, *(sentence for each in matches for sentence in each["caveats"])])],
         "unread": [fact for each in tasks for fact in unread_facts(each.run, each.evaluation, each.task)],
         "usage": command_usage(made).to_dict(),
         "matches": list(matches),

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from evaluand.matches.kind import MATCHES
 from evaluand.matches.matches import JUDGE_FAILED
 from evaluand.report.facts.base import Facts, count_reasons, usage_facts
 from evaluand.report.facts.judges import matches_judge_facts
+from evaluand.store.store import caveats
 
 if TYPE_CHECKING:
     from evaluand.matches.matches import Matches
@@ -37,6 +39,7 @@ def tournament_facts(name: str, matches: Matches, ratings: Ratings | None = None
         "receipt": None if matches.receipt is None else asdict(matches.receipt),
         "failures": matches.failures,
         "judged": judged,
+        "caveats": caveats(matches.store, [(MATCHES, matches.id)]),
         "judge_error": _find_judge_error(missing, judged),
         "missing": missing,
         "judges": matches_judge_facts(matches),

@@ -164,8 +164,8 @@ def _describe(facts: Facts, several: bool) -> str:
     counts = ", ".join(f"{n:,} {clean(status)}" for status, n in sorted(facts["counts"].items(), reverse=True))
     n = plural(sum(facts["counts"].values()), "match", "matches")
     systems = plural(len(facts["systems"]), "system")
-    left_out = f" {clean(str(facts['left_out']))}." if facts["left_out"] else ""
-    return f"{title}{n} of {systems}, {clean(facts['judged_by'], SHORT)}: {counts or 'none'}.{left_out}"
+    notes = "".join(f" {clean(str(note))}." for note in (facts["left_out"], *facts["caveats"]) if note)
+    return f"{title}{n} of {systems}, {clean(facts['judged_by'], SHORT)}: {counts or 'none'}.{notes}"
 
 
 def _usages(sets: Sequence[Facts]) -> str:

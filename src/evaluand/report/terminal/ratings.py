@@ -114,8 +114,8 @@ def _count_statuses(matches: Facts) -> str:
     if matches["counts"] is None:
         return f"{name}: not in this store"
     counts = [f"{matches['counts'][each]:,} {each}" for each in SCORE_STATUSES if matches["counts"].get(each)]
-    left_out = f"; {safe(matches['left_out'])}" if matches["left_out"] else ""
-    return f"{name}: {', '.join(counts) or 'none'}{left_out}"
+    notes = [f"; {safe(note)}" for note in (matches["left_out"], *matches["caveats"]) if note]
+    return f"{name}: {', '.join(counts) or 'none'}{''.join(notes)}"
 
 
 def _bounds(facts: Facts) -> str:

@@ -273,6 +273,7 @@ def _steps_table(tasks: Sequence[Facts], matches: Sequence[Facts]) -> Renderable
 def matches_table(facts: Facts) -> RenderableType:
     """A set of matches: what judging took, the ratings, and why matches have no outcome."""
     parts: list[RenderableType] = [_steps_table([], [facts])]
+    parts += [Text(safe(sentence), "yellow") for sentence in facts["caveats"]]
     if _has_ratings(facts):
         parts += ["", ratings_table(facts["ratings"])]
     if facts["missing"]:

@@ -125,6 +125,7 @@ def score_sentences(facts: Facts) -> Iterator[str]:
             " `missing: wrong` at the metric counts the others as wrong"
         )
     yield from absent_sentences(facts)
+    yield from facts["caveats"]
 
 
 def _is_partial(value: Facts) -> bool:

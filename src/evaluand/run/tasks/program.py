@@ -22,7 +22,6 @@ import secrets
 import select
 import shlex
 import shutil
-import signal
 import subprocess
 import threading
 import time
@@ -48,6 +47,7 @@ from evaluand.core.redaction import (
 )
 from evaluand.core.system import kill_group, kill_marked
 from evaluand.data.dataset import Dataset
+from evaluand.engine.exits import describe_exit, has_exited
 from evaluand.run.task import Request, Task
 from evaluand.trace.spans import TaskSpan
 
@@ -452,36 +452,20 @@ class _Process:
         last = f"; the last it wrote to stderr: {' | '.join(said)[-_SHOWN:]}" if said else ""
         if lives:
             return ProgramDied(f"the program closed its output without an answer{last}", code="closed")
-        how, code = _ending(status)
+        how, code = describe_exit(status)
         return ProgramDied(f"the program {how} without an answer{last}", code=code)
 
     def _await_exit(self, until: float) -> bool:
         """Waits for the process to exit, without burying it; whether it did."""
         pause = 0.001
-        while not self._has_exited():
+        while not has_exited(self._popen):
             if time.monotonic() >= until:
                 return False
             time.sleep(pause)
             pause = min(pause * 2, 0.05)
         return True
 
-    def _has_exited(self) -> bool:
-        if not hasattr(os, "waitid"):  # macOS before Python 3.13
-            return self._popen.poll() is not None
-        try:
-            return os.waitid(os.P_PID, self._popen.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
-        except ChildProcessError:  # another thread has ended and buried it
-            return True
-
     def _drain_stderr(self) -> None:
         while piece := os.read(self._stderr.fileno(), _CHUNK):
             self._tail = (self._tail + piece)[-_TAIL:]
         self._stderr.close()
-
-
-def _ending(status: int) -> tuple[str, str]:
-    """How a process ended, in words and as a code."""
-    if status >= 0:
-        return f"ended with exit status {status}", f"exit {status}"
-    name = signal.Signals(-status).name if -status in {*signal.Signals} else f"signal {-status}"
-    return f"was ended by {name}", name
