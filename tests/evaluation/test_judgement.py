@@ -111,7 +111,7 @@ def test_k_and_scores_of_a_call_replace_those_of_the_provider(
 def test_there_must_be_a_score_for_each_chunk_and_a_valid_k() -> None:
     with pytest.raises(DataError, match="there are 1 scores for 2 items; give one score for each"):
         TRUTH.ndcg_at_k("q", ["a", "b"], relevance_scores=[0.5])
-    with pytest.raises(SpecError, match=re.escape("k is 0; give an integer of at least 1")):
+    with pytest.raises(SpecError, match=re.escape("k is the integer 0; give an integer of at least 1")):
         TRUTH.recall_at_k("q", ["a", "b"], k=0)
 
 

@@ -475,7 +475,7 @@ def test_a_judge_of_all_responses_abstains_or_gives_a_finite_number_for_each(sto
 
 @pytest.mark.parametrize("margin", [-1, float("inf"), True, "1"])
 def test_a_margin_is_a_finite_number(margin: Any) -> None:
-    with pytest.raises(SpecError, match=r"margin is .*; give a finite number of at least 0"):
+    with pytest.raises(SpecError, match=r"margin is .*; give a number of at least 0"):
         ByScore(ExactMatch(), margin=margin)
 
 
