@@ -419,7 +419,7 @@ def test_bins_of_equal_mass_have_as_many_rows() -> None:
     ("wrong", "why"),
     [
         (lambda: RocAuc(scored_by="positive"), "needs label"),
-        (lambda: RocAuc(scored_by="guess"), "scored_by='guess' must be one of classes"),  # type: ignore[arg-type]
+        (lambda: RocAuc(scored_by="guess"), "scored_by is the text 'guess'; give one of classes"),  # type: ignore[arg-type]
         (lambda: RocAuc(average="both"), "average='both' must be one of macro"),  # type: ignore[arg-type]
         (lambda: LogLoss(clip=0.7), "clip=0.7"),
         (lambda: Brier(absent=0.5), "absent=0.5 must be 0"),

@@ -167,10 +167,10 @@ def test_a_column_by_tag_that_is_none_is_refused_by_row(text: str) -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"average": "mean"}, "average='mean' does not work here; choose one of micro, macro, weighted, example"),
+        ({"average": "mean"}, "average is the text 'mean'; give one of micro, macro, weighted, example"),
         ({"average": "macro", "label": "A"}, "label='A' selects one class; remove it or average='macro'"),
         ({"average": "macro", "bootstrap": 1000}, "average='macro' has no bootstrap interval"),
-        ({"bootstrap": 10}, "bootstrap=10 must be an integer of at least 100"),
+        ({"bootstrap": 10}, "bootstrap is the integer 10; give an integer of at least 100"),
         ({"confidence": 95}, "confidence=95 must lie between 0 and 1"),
         ({"reduce": "mean"}, "reduce='mean' does not work here; choose one of first, all"),
     ],

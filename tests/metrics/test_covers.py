@@ -161,5 +161,5 @@ def test_what_is_undefined_has_a_reason_and_no_value(metric: Metric, sets: Any, 
 
 
 def test_an_unknown_normalisation_is_refused() -> None:
-    with pytest.raises(SpecError, match="normalization='min' must be max or lfk"):
+    with pytest.raises(SpecError, match="normalization is the text 'min'; give one of max, lfk"):
         OverlappingMutualInformation(normalization="min")  # type: ignore[arg-type]

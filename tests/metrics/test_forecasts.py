@@ -323,7 +323,7 @@ def test_settings_of_the_scorer_are_checked() -> None:
     for settings, message in (
         ({"scale": "metadata.scale", "history": "input"}, "set scale or history, not both"),
         ({"season": 12}, "season needs history"),
-        ({"history": "input", "season": 0}, "season=0 must be an integer of at least 1"),
+        ({"history": "input", "season": 0}, "season is the integer 0; give an integer of at least 1"),
         ({"point": "mode"}, "point"),
     ):
         with pytest.raises(SpecError, match=message):

@@ -73,7 +73,7 @@ def test_alpha_says_why_it_is_undefined() -> None:
     assert alpha(np.array([[1.0, np.nan], [np.nan, 2.0]])).reason == "no row has two ratings"
     assert alpha(np.ones((3, 2))).reason == "all ratings are one value, so chance agrees everywhere"
     assert alpha(np.empty((0, 2))).reason == "no scored rows"
-    with pytest.raises(SpecError, match="level='cardinal' must be one of nominal, ordinal, interval, ratio"):
+    with pytest.raises(SpecError, match="level is the text 'cardinal'; give one of nominal, ordinal, interval, ratio"):
         KrippendorffAlpha(level="cardinal")  # type: ignore[arg-type]
 
 

@@ -360,7 +360,7 @@ def test_disparities_and_comparisons_tell_which_class_they_are_about() -> None:
         ({"labels": ["a", "a"]}, "must be distinct and of one type"),
         ({"labels": [1, True]}, "must be distinct and of one type"),
         ({"zero_division": 0.5}, "zero_division=0.5 must be 0 or 1, or be omitted"),
-        ({"average": "samples"}, "choose one of micro, macro, weighted, example"),
+        ({"average": "samples"}, "give one of micro, macro, weighted, example"),
     ],
 )
 def test_parameters_that_contradict_each_other_are_refused(parameters: Any, message: str) -> None:

@@ -174,7 +174,7 @@ def test_constant_truth_can_have_the_values_of_scikit_learn(kind: str) -> None:
         assert one(table([0.5, 0.5, 0.5], prediction), metric).value == expected
     assert one(table([0.1, 0.1, 0.1], [0.1, 0.2, 0.1]), metric).value == 0  # whose mean is not 0.1
     assert math.isnan(one(table([1.0], [1.0]), metric).value)
-    with pytest.raises(SpecError, match="constant='other' must be undefined or zero_or_one"):
+    with pytest.raises(SpecError, match="constant is the text 'other'; give one of undefined, zero_or_one"):
         made(kind, constant="other")
 
 
@@ -390,7 +390,7 @@ def test_a_group_that_lacks_a_target_has_no_mean_over_all_and_names_it() -> None
 
 
 def test_an_unknown_way_over_targets_is_refused() -> None:
-    with pytest.raises(SpecError, match="over_targets='each' does not work here; choose one of pooled, mean"):
+    with pytest.raises(SpecError, match="over_targets is the text 'each'; give one of pooled, mean"):
         Accuracy(over_targets="each")  # type: ignore[arg-type]
 
 

@@ -201,7 +201,10 @@ def test_another_table_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"part": "all"}, "part='all' must be 'things' or 'stuff'"), ({"label": 0.5}, "label=0.5 must be text or an")],
+    [
+        ({"part": "all"}, "part is the text 'all'; give one of things, stuff"),
+        ({"label": 0.5}, "label=0.5 must be text or an"),
+    ],
 )
 def test_parameters_that_cannot_be_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(SpecError, match=message):

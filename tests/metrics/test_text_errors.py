@@ -109,7 +109,7 @@ def test_two_forms_of_an_accent_are_one_character_in_a_normal_form() -> None:
     for form, value in ((None, 2.0), ("NFC", 0.0)):
         metric = CharacterErrorRate(unicode_form=form)  # type: ignore[arg-type]
         assert evaluate(["é"], ["e\u0301"], metrics=metric).rows[0].value == value
-    with pytest.raises(SpecError, match="unicode_form='NFD' must be NFC or NFKC"):
+    with pytest.raises(SpecError, match="unicode_form is the text 'NFD'; give one of NFC, NFKC"):
         CharacterErrorRate(unicode_form="NFD")  # type: ignore[arg-type]
 
 

@@ -100,7 +100,7 @@ def _rule(hint: Any) -> Rule | None:
     origin, arguments = get_origin(hint), get_args(hint)
     if hint is bool:
         return _flag
-    if origin is Literal:
+    if origin is Literal and all(isinstance(word, str) for word in arguments):
         return partial(_choice, arguments)
     if origin is tuple and get_origin(arguments[0]) is Literal:
         return partial(_choices, get_args(arguments[0]))

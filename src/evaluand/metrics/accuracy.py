@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, get_args
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -32,7 +32,6 @@ from evaluand.metrics.base.metric import (
     Reduce,
     State,
     Values,
-    check_choice,
     refuse,
 )
 from evaluand.metrics.stats.intervals import (
@@ -63,7 +62,6 @@ class Share(Averaging):
     interval: ShareInterval = "wilson"
 
     def __post_init__(self) -> None:
-        check_choice(self.kind, "interval", self.interval, get_args(ShareInterval))
         if self.interval != "wilson" and self.bootstrap is not None:
             raise SpecError(f"{self.kind}: interval={self.interval!r} does not go with a bootstrap")
         super().__post_init__()

@@ -5,7 +5,6 @@ from typing import ClassVar, Final, Literal
 
 import numpy as np
 
-from evaluand.core.errors import SpecError
 from evaluand.metrics.base.metric import WEIGHT, Columns
 from evaluand.metrics.partitions import MEANS, PARTS, Clustering, Entropies
 
@@ -36,11 +35,6 @@ class AdjustedMutualInformation(Clustering):
     weighted: ClassVar[bool] = False  # type: ignore[misc]
 
     mean: Literal["arithmetic", "geometric", "min", "max"] = "arithmetic"
-
-    def __post_init__(self) -> None:
-        if self.mean not in MEANS:
-            raise SpecError(f"{self.kind}: mean={self.mean!r} does not work here; choose one of {', '.join(MEANS)}")
-        super().__post_init__()
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         counts = self.sums(rows, weight)

@@ -7,11 +7,12 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 import numpy as np
 
 from evaluand.core.errors import SpecError
+from evaluand.core.parameters import Within
 from evaluand.metrics.base.class_scores import (
     CONFIDENCE,
     GIVE_SCORES,
@@ -34,7 +35,6 @@ from evaluand.metrics.base.metric import (
     Metric,
     State,
     Values,
-    check_whole_number,
     numbers,
     refuse,
 )
@@ -78,14 +78,8 @@ class ConfidenceBins(OfScores, WeightedRowsMetric):
     of_one: ClassVar[tuple[ScoredBy, ...]] = ("classes", "positive", "labels")
 
     scored_by: ScoredBy = "predicted"
-    bins: int = 10
+    bins: Annotated[int, Within(1)] = 10
     binning: Binning = "width"
-
-    def __post_init__(self) -> None:
-        check_whole_number(self.kind, "bins", self.bins, 1)
-        if self.binning not in ("width", "mass"):
-            raise SpecError(f"{self.kind}: binning={self.binning!r} must be one of width, mass")
-        super().__post_init__()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -218,11 +212,6 @@ class ExpectedCalibrationError(ConfidenceBins):
     interval_name = None  # with few rows the value is biased upwards by chance, and an interval would hide that
 
     norm: Norm = "l1"
-
-    def __post_init__(self) -> None:
-        if self.norm not in ("l1", "max"):
-            raise SpecError(f"{self.kind}: norm={self.norm!r} must be one of l1, max")
-        super().__post_init__()
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         total, probability, right = (
@@ -396,13 +385,10 @@ class ClasswiseCalibrationError(_DebiasedError, OfScores):
     label: ClassVar[None] = None  # type: ignore[misc]
 
     scored_by: ScoredBy = "classes"
-    bins: int = 10
+    bins: Annotated[int, Within(1)] = 10
     binning: Binning = "mass"
 
     def __post_init__(self) -> None:
-        check_whole_number(self.kind, "bins", self.bins, 1)
-        if self.binning not in ("width", "mass"):
-            raise SpecError(f"{self.kind}: binning={self.binning!r} must be one of width, mass")
         if self.scored_by != "classes":
             raise SpecError(f"{self.kind}: scored_by={self.scored_by!r} must be classes: it needs those of all classes")
         super().__post_init__()

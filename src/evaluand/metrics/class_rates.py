@@ -12,12 +12,13 @@ from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
-from typing import Any, ClassVar, Final, Literal, NamedTuple, Self, get_args
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, Self
 
 import numpy as np
 import orjson
 
 from evaluand.core.errors import SpecError
+from evaluand.core.parameters import Within
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.base.confusion import (
     ALL_WRONG,
@@ -55,8 +56,6 @@ from evaluand.metrics.base.metric import (
     Metric,
     State,
     Values,
-    check_choice,
-    check_whole_number,
     numbers,
     refuse,
     refuse_empty,
@@ -119,14 +118,10 @@ class ClassRatio(ByClass):
     interval: ShareInterval = "wilson"
 
     def __post_init__(self) -> None:
-        if self.average not in (None, *get_args(Average)):
-            known = ", ".join(get_args(Average))
-            raise SpecError(f"{self.kind}: average={self.average!r} does not work here; choose one of {known}")
         if self.average == BINARY and self.labels is not None:
             raise SpecError(
                 f"{self.kind}: average='binary' is of one class; give label, or another average of the labels"
             )
-        check_choice(self.kind, "interval", self.interval, get_args(ShareInterval))
         if self.label is not None:
             if self.average == BINARY:
                 object.__setattr__(self, "average", None)
@@ -461,14 +456,12 @@ class Counting(ClassRatio):
     of_things: ClassVar[bool] = False
     sides: ClassVar[tuple[float, float]]
 
-    bootstrap: int | None = None
+    bootstrap: Annotated[int, Within(FEWEST_REPLICATES)] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.average == "macro" and self.bootstrap is not None:
             raise SpecError(f"{self.kind}: average='macro' has no bootstrap interval; remove bootstrap")
-        if self.bootstrap is not None:
-            check_whole_number(self.kind, "bootstrap", self.bootstrap, FEWEST_REPLICATES)
 
     @property
     def stray_weight(self) -> float:  # type: ignore[override]

@@ -7,7 +7,6 @@ from typing import ClassVar, Final, Literal
 
 import numpy as np
 
-from evaluand.core.errors import SpecError
 from evaluand.metrics.base.metric import WEIGHT, Columns
 from evaluand.metrics.base.numeric_pairs import PREDICTION, TRUTH, paired_numbers
 from evaluand.metrics.base.sums import OfSums
@@ -356,11 +355,6 @@ class RSquared(OfDeviations):
     range = (-np.inf, 1.0)
 
     constant: Constant = "undefined"
-
-    def __post_init__(self) -> None:
-        if self.constant not in ("undefined", "zero_or_one"):
-            raise SpecError(f"{self.kind}: constant={self.constant!r} must be undefined or zero_or_one")
-        super().__post_init__()
 
     def terms(self, rows: Columns) -> Sequence[np.ndarray]:
         with np.errstate(over="ignore", invalid="ignore"):

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 
-from evaluand.core.errors import SpecError
 from evaluand.metrics.base.confusion import PREDICTION, TRUTH, Confusion, has_sets
 from evaluand.metrics.base.labels import in_order
 from evaluand.metrics.base.metric import LABELS, WEIGHT, Columns
@@ -70,11 +69,6 @@ class OverlappingMutualInformation(_OfCovers):
     range = (0.0, 1.0)
 
     normalization: Normalization = "max"
-
-    def __post_init__(self) -> None:
-        if self.normalization not in ("max", "lfk"):
-            raise SpecError(f"{self.kind}: normalization={self.normalization!r} must be max or lfk")
-        super().__post_init__()
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         return np.array([self._of_covers(_Cover.both(rows, one))[0] for one in weight])

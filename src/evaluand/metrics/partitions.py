@@ -273,11 +273,6 @@ class NormalizedMutualInformation(OfEntropies):
 
     mean: Literal["arithmetic", "geometric", "min", "max"] = "arithmetic"
 
-    def __post_init__(self) -> None:
-        if self.mean not in MEANS:
-            raise SpecError(f"{self.kind}: mean={self.mean!r} does not work here; choose one of {', '.join(MEANS)}")
-        super().__post_init__()
-
     def of_entropies(self, found: Entropies) -> np.ndarray:
         trivial = (found.truth == 0) & (found.prediction == 0)
         mean = MEANS[self.mean](found.truth, found.prediction)

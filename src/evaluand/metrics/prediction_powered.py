@@ -15,11 +15,12 @@ because the paper's covers too rarely with 50 labels; docs/intervals.md has the 
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, NamedTuple, Self
+from typing import Annotated, Any, Final, NamedTuple, Self
 
 import numpy as np
 
 from evaluand.core.errors import SpecError, plural, pluralize
+from evaluand.core.parameters import Within
 from evaluand.metrics.base.averaging import ROW_GROUP, KeepingRows, OfColumn
 from evaluand.metrics.base.metric import (
     CLUSTER,
@@ -33,7 +34,6 @@ from evaluand.metrics.base.metric import (
     State,
     Values,
     check_confidence,
-    check_whole_number,
     numbers,
     weights_of,
 )
@@ -450,7 +450,7 @@ class PredictionPoweredMean(KeepingRows, OfColumn):
     threshold: float | None = None
     people_threshold: float | None = None
     strata: str | None = None
-    seed: int = 0
+    seed: Annotated[int, Within(0)] = 0
     drawn: bool = False
     weighted: bool = False
     range: tuple[float, float] = (-math.inf, math.inf)
@@ -460,7 +460,6 @@ class PredictionPoweredMean(KeepingRows, OfColumn):
     def __post_init__(self) -> None:
         object.__setattr__(self, "range", check_range(self.kind, self.range))
         object.__setattr__(self, "confidence", check_confidence(self.kind, self.confidence))
-        check_whole_number(self.kind, "seed", self.seed, 0)
         for name in ("threshold", "people_threshold"):
             value = getattr(self, name)
             if value is not None and not math.isfinite(value):

@@ -6,11 +6,12 @@ Most are of the first k answers. Also the overlap of two tops.
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, Literal, get_args
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 import numpy as np
 
 from evaluand.core.errors import SpecError
+from evaluand.core.parameters import Within
 from evaluand.metrics.accuracy import Share
 from evaluand.metrics.areas import AveragePrecision, Ties, ties_of_rows
 from evaluand.metrics.base.averaging import Averaging, OfFirst, Student
@@ -148,16 +149,8 @@ class Ndcg(AtK, Student):
 
     kind = "ndcg"
 
-    k: int | None = None  # type: ignore[assignment]
+    k: Annotated[int, Within(1)] | None = None  # type: ignore[assignment]
     gains: Gains = "linear"
-
-    def __post_init__(self) -> None:
-        if self.gains not in ("linear", "exponential"):
-            raise SpecError(f"ndcg: gains={self.gains!r} must be linear or exponential")
-        if self.k is None:
-            super(OfFirst, self).__post_init__()
-        else:
-            super().__post_init__()
 
     def value_of_rankings(self, columns: Columns) -> np.ndarray:
         relevant, grades = (np.nan_to_num(columns[name]) for name in ("relevant", "grades"))
@@ -284,11 +277,6 @@ class PrecisionAtTopK(OfFirst, WeightedRowsMetric):
     columns = (TRUTH, PREDICTION)
 
     top: Top = "largest"
-
-    def __post_init__(self) -> None:
-        if self.top not in get_args(Top):
-            raise SpecError(f"{self.kind}: top={self.top!r} must be one of {', '.join(get_args(Top))}")
-        super().__post_init__()
 
     def prepare(self, columns: Columns) -> Columns:
         return super().prepare(columns) if self.top == "first" else paired_numbers(columns, self.kind)

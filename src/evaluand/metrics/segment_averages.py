@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal, get_args
+from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 import orjson
@@ -192,11 +192,6 @@ class OfPanopticSegments(OfSegments):
     sums: ClassVar[tuple[str, ...]] = ("matched", "overlap", "missed", "extra")
 
     part: Part | None = None
-
-    def __post_init__(self) -> None:
-        if self.part not in (None, *get_args(Part)):
-            raise SpecError(f"{self.kind}: part={self.part!r} must be 'things' or 'stuff'")
-        super().__post_init__()
 
     def chooses(self, label: str | int, thing: bool | None) -> bool:
         if self.part is not None and thing is None:

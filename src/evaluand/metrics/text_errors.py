@@ -47,11 +47,6 @@ class EditRate(OfSums):
     remove_punctuation: bool = False
     unicode_form: UnicodeForm | None = None
 
-    def __post_init__(self) -> None:
-        if self.unicode_form not in (None, "NFC", "NFKC"):
-            raise SpecError(f"{self.kind}: unicode_form={self.unicode_form!r} must be NFC or NFKC")
-        super().__post_init__()
-
     @abstractmethod
     def units(self, text: str) -> Sequence[str]:
         """The words or characters of a text."""

@@ -4,10 +4,11 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from typing import Annotated, ClassVar, Final
 
 import numpy as np
 
+from evaluand.core.parameters import Within
 from evaluand.metrics.base.left_out import LeftOut, clusters_by_group, count_clusters
 from evaluand.metrics.base.metric import (
     CLUSTER,
@@ -21,7 +22,6 @@ from evaluand.metrics.base.metric import (
     State,
     Values,
     check_confidence,
-    check_whole_number,
     numbers,
     refuse,
     weights_of,
@@ -70,11 +70,7 @@ class OfFirst(Metric):
         SpecError: k is below 1.
     """
 
-    k: int
-
-    def __post_init__(self) -> None:
-        check_whole_number(self.kind, "k", self.k, 1)
-        super().__post_init__()
+    k: Annotated[int, Within(1)]
 
 
 class KeepingRows(Metric):
@@ -113,12 +109,10 @@ class Averaging(Metric):
 
     weighted: bool = False
     confidence: float = 0.95
-    bootstrap: int | None = None
+    bootstrap: Annotated[int, Within(FEWEST_REPLICATES)] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "confidence", check_confidence(self.kind, self.confidence))
-        if self.bootstrap is not None:
-            check_whole_number(self.kind, "bootstrap", self.bootstrap, FEWEST_REPLICATES)
         super().__post_init__()
 
     @property

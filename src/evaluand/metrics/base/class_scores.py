@@ -7,7 +7,7 @@ score for each class, one confidence, or labels only.
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import ClassVar, Final, Literal, Self, get_args
+from typing import ClassVar, Final, Literal, Self
 
 import numpy as np
 
@@ -51,8 +51,6 @@ class OfScores(Metric):
     absent: float | None = None
 
     def __post_init__(self) -> None:
-        if self.scored_by not in get_args(ScoredBy):
-            raise SpecError(f"{self.kind}: scored_by={self.scored_by!r} must be one of {', '.join(get_args(ScoredBy))}")
         if self.label is None and self.scored_by in self.of_one:
             raise SpecError(f"{self.kind}: scored_by={self.scored_by!r} needs label, the positive class")
         if self.absent is not None:

@@ -23,12 +23,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from numbers import Real
-from typing import Any, ClassVar, Final, Literal, Self, get_args
+from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 
 from evaluand.core.errors import DataError, Fault, SpecError
 from evaluand.core.key_columns import INDEX
+from evaluand.core.parameters import parameter_faults
 from evaluand.metrics.base.curves import Drawn
 from evaluand.metrics.base.left_out import LeftOut, clusters_by_group, count_clusters
 from evaluand.metrics.base.signature import encode_word, format_percent
@@ -139,15 +140,13 @@ class Metric(ABC):
     over_targets: OverTargets | None = None
 
     def __post_init__(self) -> None:
-        if self.over_targets is not None:
-            check_choice(self.kind, "over_targets", self.over_targets, get_args(OverTargets))
-        for field in dataclasses.fields(self):
-            if field.default is False and not isinstance(getattr(self, field.name), bool):
-                raise SpecError(f"{self.kind}: {field.name}={getattr(self, field.name)!r} must be true or false")
+        if self.reduce not in self.reductions:
+            known = ", ".join(self.reductions)
+            raise SpecError(f"{self.kind}: reduce={self.reduce!r} does not work here; choose one of {known}")
+        if faults := [*parameter_faults(self)]:
+            raise SpecError("\n".join(f"{self.kind}: {name} {fault}" for name, fault in faults))
         if not isinstance(column := getattr(self, "column", ""), str):
             raise SpecError(f"{self.kind}: column={column!r} must be the name of a column")
-        check_choice(self.kind, "missing", self.missing, get_args(Missing))
-        check_choice(self.kind, "reduce", self.reduce, self.reductions)
         if self.reduce == "best" and self.direction is None:
             raise SpecError(f"{self.kind}: reduce='best' needs a direction; it is neither higher nor lower")
         if self.missing == "wrong" and not math.isfinite(self.ends[0]):
@@ -523,11 +522,6 @@ def check_confidence(kind: str, confidence: float) -> float:
         shown = repr(value) if isinstance(value, str) else value
         raise SpecError(f"{kind}: confidence={shown} must lie between 0 and 1, such as 0.95")
     return float(confidence)
-
-
-def check_choice(kind: str, name: str, value: str, known: Sequence[str]) -> None:
-    if value not in known:
-        raise SpecError(f"{kind}: {name}={value!r} does not work here; choose one of {', '.join(known)}")
 
 
 def _quote_names(names: Collection[str]) -> str:

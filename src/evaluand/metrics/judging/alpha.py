@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 import numpy as np
 
-from evaluand.core.errors import SpecError
 from evaluand.metrics.base.confusion import sums_of
 from evaluand.metrics.base.metric import WEIGHT, Columns
 from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
@@ -46,11 +45,6 @@ class KrippendorffAlpha(WeightedRowsMetric):
     row_columns = (RATINGS,)
 
     level: Level = "nominal"
-
-    def __post_init__(self) -> None:
-        if self.level not in get_args(Level):
-            raise SpecError(f"{self.kind}: level={self.level!r} must be one of {', '.join(get_args(Level))}")
-        super().__post_init__()
 
     def arranged(self, rows: Columns) -> Columns:
         """The rows with at least two ratings, as codes of the distinct values."""
