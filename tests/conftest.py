@@ -92,6 +92,14 @@ def empty_cache(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
+def no_secrets_in_use() -> None:
+    """No text of a test is hidden because a test before it has used it as a credential in this process."""
+    if "evaluand.core.redaction" in sys.modules:
+        sys.modules["evaluand.core.redaction"]._in_use.clear()
+        sys.modules["evaluand.core.redaction"]._redact.cache_clear()
+
+
+@pytest.fixture(autouse=True)
 def same_search_path() -> Iterator[None]:
     """Experiments leave the folder of their code on the path, where reading entry points lists it in later tests."""
     before = sys.path[:]

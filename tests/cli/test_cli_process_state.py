@@ -12,10 +12,13 @@ from typing import Any
 
 import pytest
 
+from evaluand.core.files import regular
+from evaluand.core.files.paths import replaced
+
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes in folders")
 
 APP = """
-import locale, os, tempfile
+import locale, os, sys, tempfile
 
 def changes_folder(text):
     print("called")
@@ -40,8 +43,13 @@ def changes_environment(text):
     os.environ.update(HOME="/none", XDG_CACHE_HOME="/none", EVALUAND_STORE="/none", LC_ALL="tr_TR.UTF-8", COLUMNS="1")
     locale.setlocale(locale.LC_ALL, "C")
     return text
+
+def closes_output(text):
+    print("called", file=sys.stderr)
+    sys.stdout.close()
+    return text
 """
-TASKS = ("changes_folder", "removes_folder", "changes_mask", "changes_environment")
+TASKS = ("changes_folder", "removes_folder", "changes_mask", "changes_environment", "closes_output")
 EXPERIMENT = """
 name: hostile
 dataset: {path: "DATA", input: text, expected: want}
@@ -120,6 +128,7 @@ def test_what_is_no_dataset_is_one_sentence(folder: Path, data: str, message: st
         ),
         ("set -o pipefail; evaluand --help | head -0", 1, ""),
         ("evaluand --help >&-", 0, ""),
+        ("evaluand run e.yaml >&-", 0, ""),
         (
             "evaluand run e.yaml --store /dev/null",
             2,
@@ -135,3 +144,12 @@ def test_odd_places_and_outputs_end_in_one_sentence(folder: Path, command: str, 
     assert done.returncode == code
     assert "Traceback" not in done.stderr
     assert message in done.stderr
+
+
+def test_to_write_into_a_pipe_from_which_nothing_reads_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(regular, "_PATIENCE", 0)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="is a pipe from which nothing reads"), replaced(tmp_path / "pipe"):
+        pass

@@ -195,7 +195,10 @@ def test_eight_characters_of_a_known_value_are_hidden_wherever_a_text_is_cut(
             assert redact(f"{'x' * (start % 4)} {written[start:end]}") == f"{'x' * (start % 4)} ${{MODELS_TOKEN}}"
 
 
-@pytest.mark.parametrize("message", ["reached https://other.org/v1", "no /home/me/data.csv", "***, loading..."])
+@pytest.mark.parametrize(
+    "message",
+    ["reached https://other.org/v1", "https://other.example/T1", "no /home/me/data.csv", "***, loading..."],
+)
 def test_what_is_public_in_a_known_value_is_readable(monkeypatch: pytest.MonkeyPatch, message: str) -> None:
     monkeypatch.setenv("HOOK_SECRET", "https://hooks.example/T0123/B4567")
     monkeypatch.setenv("SSH_KEY", "/home/me/.ssh/no_such_key")

@@ -120,11 +120,20 @@ def test_a_file_that_expands_beyond_all_measure_is_refused_before_the_disk_is_fu
     [
         ("a.csv", b"a,b\n1,2\n" + b"0" * (80 << 20), "expands to more than 100 times its size, and 64 MB"),
         ("a.csv", b"a,b\n1,2\n" + b"0" * (12 << 20), r"a\.csv\.gz:3: the row has more than 8 MB"),
-        ("a.csv", b'a,b\n1,2\n"' + b"0\n" * (9 << 20) + b'",2\n', r"a\.csv\.gz:3: the row has more than 8 MB"),
+        (
+            "a.csv",
+            b'a,b\n1,2\n"' + (b"0" * 99 + b"\n") * (9 << 15) + b'",2\n',
+            r"a\.csv\.gz:3: the row has more than 8 MB",
+        ),
+        (
+            "a.csv",
+            b"a\n" + b"1\n" * (2 << 20),
+            "expands to more than 4 lines per byte, and 1,048,576 lines; decompress",
+        ),
         ("a.csv", b"a," * (1 << 17) + b"\n1", r"a\.csv\.gz:1: the header has more than 100,000 columns"),
         ("a.csv", b"a,b\n" + b"1\n" * 10_000, r"a\.csv\.gz: over 1,000 rows have another number of values"),
     ],
-    ids=["expansion", "row", "row of lines", "header", "ragged rows"],
+    ids=["expansion", "row", "row of lines", "lines", "header", "ragged rows"],
 )
 def test_a_small_file_that_holds_much_is_refused_in_one_sentence(
     tmp_path: Path, name: str, text: bytes, message: str

@@ -121,6 +121,9 @@ class _Commands(click.Group):
             formatter.write_dl([*_COMMANDS.items()])
 
     def main(self, *args: Any, **extra: Any) -> Any:
+        for name in ("stdout", "stderr"):
+            if getattr(sys, name) is None:  # which the shell has closed, so that a file would get its number
+                setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
         try:
             return super().main(*args, **extra)
         except OSError as error:
@@ -215,8 +218,6 @@ def _flush_output() -> None:
     Raises:
         SystemExit: stdout is full or broken, or its reader has ended.
     """
-    if sys.stdout is None:
-        return
     try:
         sys.stdout.flush()
     except OSError as error:

@@ -71,7 +71,8 @@ def stdout_to_stderr() -> Iterator[None]:
         return
     try:
         os.dup2(sys.stderr.fileno(), number)
-        with redirect_stdout(sys.stderr):
+        # a stream of its own, which code of the user may close
+        with redirect_stdout(open(number, "w", buffering=1, errors="backslashreplace", closefd=False)):
             yield
     finally:
         os.dup2(saved, number)

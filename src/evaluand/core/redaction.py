@@ -243,7 +243,7 @@ def hide_values(text: str, values: Mapping[str, str]) -> str:
     """A text in which each value is replaced by its placeholder, in every form in which it may be written.
 
     Any `LEAST` characters in a row of a value are hidden, since a text may have been cut; in time linear in the text.
-    Those with `://` alone are not, as they say nothing.
+    Of a URL only those of its user and path are, or of its host if it has neither: other URLs have the rest in common.
 
     Example:
         >>> hide_values("got …two-and-a-bisc, tea/for", {"tea/for-two-and-a-biscuit": "***"})
@@ -253,7 +253,7 @@ def hide_values(text: str, values: Mapping[str, str]) -> str:
     for value, shown in sorted(values.items(), key=lambda item: -len(item[0])):  # one may be part of another
         if value in joined and len(value) >= LEAST:
             text = _wrapped_form(value).sub(shown.replace("\\", r"\\"), text)
-        for written in written_forms(value) if len(value) < LEAST else ():
+        for written in written_forms(value) if len(value) < LEAST or "://" in value else ():
             text = text.replace(written, shown)
     windows, pieces = _windows(tuple(values.items()))
     parts, done = list[str](), 0
@@ -279,11 +279,25 @@ def _windows(values: tuple[tuple[str, str], ...]) -> tuple[Mapping[str, str], fr
     """All `LEAST` characters in a row of values, each with its placeholder; and the pieces of which one is in each."""
     windows: dict[str, str] = {}
     for value, shown in sorted(values, key=lambda item: -len(item[0])):
-        for form in written_forms(value) if len(value) >= LEAST else ():
+        for form in (form for part in _telling_parts(value) for form in written_forms(part)):
             for start in range(len(form) - LEAST + 1):
                 windows.setdefault(form[start : start + LEAST], shown)
     windows = {window: shown for window, shown in windows.items() if "://" not in window}
     return windows, frozenset(window[start : start + _PIECE] for window in windows for start in range(_STEP))
+
+
+def _telling_parts(value: str) -> list[str]:
+    """The parts of a value that are long enough to be told by `LEAST` characters, and not common to many URLs."""
+    url = _HOST.fullmatch(value)
+    parts = [value] if url is None else [url["user"] or "", url["path"]]
+    long_enough = [part for part in parts if len(part) >= LEAST]
+    return long_enough if url is None or long_enough else [host for host in [url["host"]] if len(host) >= LEAST]
+
+
+_HOST: Final = re.compile(
+    r"[A-Za-z][\w+.-]*://(?P<user>[^/@\s]*@)?(?P<host>[^/?#@\s]*?)(?:\.[^/?#@.\s]*)?(?P<path>[/?#].*|)"
+)
+"""A URL; its host is without the last name, which is that of a country or kind."""
 
 
 @lru_cache(maxsize=512)

@@ -29,6 +29,10 @@ MAX_BYTES: Final = 64 << 20
 """A file may expand to so many bytes, whatever its own size."""
 MAX_EXPANSION: Final = 100
 """Beyond `MAX_BYTES`, a file may expand to so many times its own size; texts hardly ever exceed 50."""
+MAX_LINES: Final = 1 << 20
+"""A file may expand to so many lines, whatever its own size."""
+LINES_PER_BYTE: Final = 4
+"""Beyond `MAX_LINES`, a file may expand to so many lines per byte; a column of random 0 and 1 alone has 4."""
 
 _MAGIC: Final = {
     "gzip": re.compile(rb"\x1f\x8b"),
@@ -104,18 +108,22 @@ class Spool:
         """The content of a compressed file.
 
         Raises:
-            DataError: the file is damaged, or expands beyond `MAX_BYTES` and `MAX_EXPANSION`.
+            DataError: the file is damaged, or expands to more bytes or lines than data do.
         """
-        spool = cls()
-        most = max(MAX_BYTES, MAX_EXPANSION * path.stat().st_size)
+        spool, size, lines = cls(), path.stat().st_size, 0
         try:
             with _open_codec(path, codec) as source, spool.path.open("wb") as target:
                 while block := source.read(_BLOCK):
                     target.write(block)
-                    if target.tell() > most:
+                    lines += max(block.count(b"\n"), block.count(b"\r"))
+                    beyond = ""
+                    if target.tell() > max(MAX_BYTES, MAX_EXPANSION * size):
+                        beyond = f"{MAX_EXPANSION} times its size, and {MAX_BYTES >> 20} MB"
+                    elif lines > max(MAX_LINES, LINES_PER_BYTE * size):
+                        beyond = f"{LINES_PER_BYTE} lines per byte, and {MAX_LINES:,} lines"
+                    if beyond:
                         raise DataError(
-                            f"{path}: expands to more than {MAX_EXPANSION} times its size, and {MAX_BYTES >> 20} MB;"
-                            " decompress it yourself if you trust it"
+                            f"{path}: expands to more than {beyond}; decompress it yourself if you trust it"
                         )
         except Exception as error:  # codecs raise errors of different classes
             if isinstance(error, DataError):

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Final
 
 from evaluand.core.errors import DataError, Fault
+from evaluand.core.files.regular import open_unusual
 
 
 def is_inside(path: str) -> bool:
@@ -58,7 +59,7 @@ def relative_name(path: Path, root: Path) -> str:
 def replaced(path: Path, *, parents: bool = False) -> Iterator[IO[bytes]]:
     """Opens a temporary file that takes the place of `path` when it was written without an error.
 
-    A device or pipe is written to directly.
+    A device or pipe is written to directly; a pipe from which nothing reads is an error.
 
     Args:
         parents: whether to make the folders that are missing.
@@ -67,7 +68,7 @@ def replaced(path: Path, *, parents: bool = False) -> Iterator[IO[bytes]]:
         OSError: the file cannot be written; its `filename` is `path`.
     """
     if path.exists() and not stat.S_ISREG(path.stat().st_mode):
-        with _naming(path, path), path.open("wb") as file:
+        with _naming(path, path), open_unusual(path) as file:
             yield file
         return
     place = Path(os.path.realpath(path))

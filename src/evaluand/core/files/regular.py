@@ -12,6 +12,7 @@ from typing import IO, Final
 from evaluand.core.system import BINARY
 
 _READ: Final[int] = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | BINARY
+_WRITE: Final[int] = os.O_WRONLY | getattr(os, "O_NONBLOCK", 0) | BINARY
 _PATIENCE: Final = 5.0  # seconds
 _NO_FOLLOW: Final[int] = getattr(os, "O_NOFOLLOW", 0)
 
@@ -40,6 +41,27 @@ def read_regular_file(path: str | os.PathLike[str], most: int, *, follow_link: b
     if len(content) > most:
         raise OSError(errno.EFBIG, f"has more than {most:,} bytes", name)
     return content
+
+
+def open_unusual(path: str | os.PathLike[str]) -> IO[bytes]:
+    """Opens a device or pipe, to write to it.
+
+    Raises:
+        OSError: it cannot be opened, or nothing reads from the pipe after some seconds.
+    """
+    end = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            handle = os.open(path, _WRITE)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            if time.monotonic() > end:
+                raise OSError(errno.ENXIO, "is a pipe from which nothing reads", os.fspath(path)) from None
+            time.sleep(0.01)
+        else:
+            os.set_blocking(handle, True)
+            return os.fdopen(handle, "wb")
 
 
 def copy_pipe(path: str, target: IO[bytes]) -> None:
