@@ -104,8 +104,7 @@ def _units_at(matches: Matches, judge: ComparisonScorer, slots: Sequence[int]) -
     """What a judge saw in some judgements."""
     spec, runs = matches.manifest["spec"], [Run(matches.store, id) for id in matches.manifest["provenance"]["runs"]]
     entrants = Entrants.of(runs, spec["systems"], spec.get("limit"))
-    view = JudgeView.of(judge)
-    presenter = Presenter(entrants, spec["orders"], spec["seed"], view)
+    presenter = Presenter(entrants, spec["orders"], spec["seed"], JudgeView.of(judge))
     rows = [
         row for batch in matches.judgements([INDEX, "replication", "a", "b", "digest"]) for row in batch.to_pylist()
     ]

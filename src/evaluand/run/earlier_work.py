@@ -21,7 +21,7 @@ import random
 import sys
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -41,7 +41,7 @@ from evaluand.engine.reuse import Answer, InputCheck, Inputs, OpenSlots
 from evaluand.models.usage_total import UsageTotal
 from evaluand.run.request import Repetition
 from evaluand.store.key_index import KeyIndex
-from evaluand.store.store import Manifest, Store, sealed_digests, sealed_manifest
+from evaluand.store.store import Manifest, Store, attempts, sealed_digests, sealed_manifest
 
 Records = Iterator[tuple[int, bytes, list[Any]]]
 """Answers in the order of their slots: slot, key, and journal record without slot and inputs."""
@@ -71,6 +71,32 @@ def note_made(store: Store, what: str, id: str) -> None:
 def _place_of(store: Store) -> int | str:
     root = getattr(store, "root", None)
     return id(store) if root is None else str(root)
+
+
+def named_work(store: Store, kind: str, name: str | None) -> str | None:
+    """The id of the newest work of a kind that a name means."""
+    return next((ref.id for ref in store.named(name) if ref.kind == kind), None) if name else None
+
+
+def last_attempt(store: Store, kind: str, spec: Mapping[str, Any]) -> str | None:
+    """The id of the last attempt at a spec."""
+    return next(reversed(attempts(store, kind, spec)), None)
+
+
+def facts_of(works: Collection[EarlierWork[Any]], kept: Sequence[Mapping[str, Any]], *, fresh: bool) -> Manifest:
+    """What the manifest of new work says of the reuse of its answers.
+
+    Args:
+        works: the earlier work of each code.
+        kept: as `EarlierWork.kept` gives it; such answers are given by their name alone, and not found by their code.
+    """
+    are_kept = {entry["what"] for entry in kept}
+    return ({"kept": [*kept]} if kept else {}) | {
+        "work": [of.work for of in works if of.work and of.what not in are_kept],
+        "pinned": all(of.inputs.identity.pinned for of in works),
+        "observed": any(of.inputs.observer for of in works),
+        "fresh": fresh,
+    }
 
 
 @dataclass(frozen=True)
