@@ -222,7 +222,8 @@ class Evaluator:
             judged: scorer → scores that these scorers have given already, see `KnownScores`; or rows of all scorers.
             identities: by name, the identities under which scores are stored, if not the present ones of the scorers.
             sample: the rows to grade; the others are skipped. By default all.
-            options: what is repeated or continued: `name`, `fresh`, `retry_failed`, `resume`, `origin`.
+            options: what is repeated or continued: `name`, `fresh`, `retry_failed`, `keep_answers`,
+                `resume`, `origin`.
 
         Raises:
             SpecError: an argument is wrong; nothing was graded.

@@ -116,7 +116,8 @@ class Matcher:
             orders: `both` to judge each pair in both orders; `random` to judge it in one, by the seed.
             seed: of random orders and of schedules that choose at random.
             labels: of the systems; by default the names of the runs without the part that all share.
-            options: what is repeated or continued: `name`, `limit`, `fresh`, `retry_failed`, `resume`, `origin`.
+            options: what is repeated or continued: `name`, `limit`, `fresh`, `retry_failed`,
+                `keep_answers`, `resume`, `origin`.
 
         Raises:
             SpecError: an argument is wrong; nothing was judged.

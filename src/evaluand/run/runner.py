@@ -196,7 +196,8 @@ class Runner:
             dataset: a dataset, or whatever `Dataset.from_data` reads: a path, a frame, rows.
             replications: how often each example is run; by default as often as the task declares, or once.
             seed: the number from which the examples' seeds are derived.
-            options: what is repeated or continued: `name`, `limit`, `fresh`, `retry_failed`, `resume`, `origin`.
+            options: what is repeated or continued: `name`, `limit`, `fresh`, `retry_failed`,
+                `keep_answers`, `resume`, `origin`.
 
         Raises:
             SpecError: the request is invalid; nothing was called.
