@@ -263,7 +263,8 @@ class Evaluator:
                 and (
                     request.fresh
                     or not (grading.pinned and store.manifest("evaluations", last)["pinned"])
-                    or any(of.needs_attempt(last, request, f"inputs/{name}") for name, of in computed.items())
+                    # asked of all, so that each knows its files that have changed
+                    or any([of.needs_attempt(last, request, f"inputs/{name}") for name, of in computed.items()])
                     or (request.retry_failed and _has_failures(store, last, run))
                 )
             ),
