@@ -264,7 +264,7 @@ class Evaluator:
                     request.fresh
                     or not (grading.pinned and store.manifest("evaluations", last)["pinned"])
                     # asked of all, so that each knows its files that have changed
-                    or any([of.needs_attempt(last, request, f"inputs/{name}") for name, of in computed.items()])
+                    or sum(of.needs_attempt(last, request, f"inputs/{name}") for name, of in computed.items()) > 0
                     or (request.retry_failed and _has_failures(store, last, run))
                 )
             ),
