@@ -227,6 +227,19 @@ def test_the_plan_of_a_suite_says_what_would_be_kept_and_the_suite_keeps_it(fold
     assert f"all/first/app: 2 of 2 answers were kept from before a change: {change}" in " ".join(kept.output.split())
 
 
+def test_all_scorers_whose_file_has_changed_keep_their_grades(folder: Path) -> None:
+    reads = 'Path("prompt.txt").read_text() and output == expected\n'
+    Path("app.py").write_text(APP + PAID + PAID.replace("def paid", "def too") + "\n")
+    edit("app.py", "    return output == expected\n", f"    return {reads}")
+    command = ("grade", "own/app", "--scorer", "app.py:paid", "--scorer", "app.py:too")
+    call(*command)
+    before = Path("grades").read_text()
+    edit("prompt.txt", "Answer", "Reply")
+    kept = " ".join(call(*command, "--keep-answers").output.split())
+    assert Path("grades").read_text() == before
+    assert kept.count("were kept from before a change: changed since opened: prompt.txt") == 2
+
+
 def test_grades_of_a_changed_scorer_are_kept_by_grade(folder: Path) -> None:
     Path("app.py").write_text(APP + PAID)
     command = ("grade", "own/app", "--scorer", "paid=app.py:paid")

@@ -36,10 +36,11 @@ from evaluand.predictions.regrading import find_graded_runs
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.tournaments import tournament_facts
 from evaluand.report.text import SHORT_ID, safe
+from evaluand.run.earlier_work import named_work
 from evaluand.run.runner import Run
 from evaluand.store.folder_store import FolderStore
 from evaluand.store.ownership import describe_foreign, is_own
-from evaluand.store.store import Manifest, Store
+from evaluand.store.store import Manifest
 
 _NEW = ("judge", "by_score", "schedule", "baseline", "budget", "orders", "seed", "limit", "name")
 """The options that need `--pairwise` and say which matches are played."""
@@ -135,7 +136,8 @@ def compare_pairwise(
         progress = display(as_json, quiet=False)
         matcher = Matcher(store, _policy(options["same_failures"], money), progress=progress)
         name, by_label = options["name"], dict(zip(short, runs, strict=True))
-        earlier = _find_named(store, name)
+        before = named_work(store, Matches.kind, name)
+        earlier = Matches(store, before) if before and store.is_sealed(Matches.kind, before) else None
         note_unpinned(tournament, in_yaml=False)
         with reported_stop(store, progress, can_resume=not has_secrets, budget=money):
             asked = {part: options[part] for part in ("name", "limit", "retry_failed", "keep_answers")}
@@ -249,12 +251,6 @@ def _command_words(artifacts: Sequence[str], options: Mapping[str, Any]) -> list
     for name, value in values.items():
         words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
     return [*words, *(word for gate in options["gates"] for word in ("--gate", gate))]
-
-
-def _find_named(store: Store, name: str | None) -> Matches | None:
-    """The finished matches that have a name so far."""
-    found = next((ref.id for ref in store.named(name or "") if ref.kind == Matches.kind), None)
-    return Matches(store, found) if found is not None and store.is_sealed(Matches.kind, found) else None
 
 
 def _note_smaller_matches(earlier: Matches | None, matches: Matches, store: FolderStore) -> None:

@@ -41,6 +41,7 @@ logger = logging.getLogger(__name__)
 
 LARGEST = 16 << 20  # bytes of an answer
 LONGEST_WAIT = 600.0  # seconds; the longest `Retry-After` that is respected
+_JSON = "application/json"
 _EVENTS = "text/event-stream"
 _REDIRECTS = 5
 _REDIRECTING = (301, 302, 303, 307, 308)
@@ -177,7 +178,7 @@ class HttpClient:
     def _place(self, variable: str) -> tuple[str]:
         return ("url" if variable in _VARIABLE.findall(self.url) else "headers",)
 
-    async def ask(self, content: bytes, content_type: str = "application/json") -> Any:
+    async def ask(self, content: bytes, content_type: str = _JSON) -> Any:
         """Sends a request and returns the parsed JSON of the answer.
 
         Raises:
@@ -200,7 +201,7 @@ class HttpClient:
             BadAnswer: the answer is no stream of events.
         """
         self._in_progress += 1
-        pieces = self._pieces_of(content)
+        pieces = self._pieces_of(content, _JSON, lambda kind: kind == _EVENTS, _EVENTS)
         try:
             while True:
                 with machinery():  # not around the caller's own code between two pieces
@@ -243,24 +244,19 @@ class HttpClient:
 
     async def _receive(self, content: bytes, content_type: str) -> bytes:
         with machinery():
-            async with self._answer_to(content, content_type) as answer:
-                await self._require(answer, _is_json, "application/json")
-                pieces, size = [], 0
-                async for piece in answer.content.iter_any():
-                    size += len(piece)
-                    if size > LARGEST:
-                        raise _too_large()
-                    pieces.append(piece)
-                return b"".join(pieces)
+            return b"".join([piece async for piece in self._pieces_of(content, content_type, _is_json, _JSON)])
 
-    async def _pieces_of(self, content: bytes) -> AsyncGenerator[bytes]:
+    async def _pieces_of(
+        self, content: bytes, content_type: str, fits: Callable[[str], bool], wanted: str
+    ) -> AsyncGenerator[bytes]:
+        """The body of an answer of a wanted type, piece by piece."""
         size = 0
-        async with self._answer_to(content, "application/json") as answer:
-            await self._require(answer, lambda kind: kind == _EVENTS, _EVENTS)
+        async with self._answer_to(content, content_type) as answer:
+            await self._require(answer, fits, wanted)
             async for piece in answer.content.iter_any():
                 size += len(piece)
                 if size > LARGEST:
-                    raise _too_large()
+                    raise BadAnswer(f"the answer is larger than {LARGEST >> 20} MiB", code="too_large")
                 yield piece
 
     @asynccontextmanager
@@ -393,10 +389,6 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_mark_duplicates)  # making one ta
 
 def _is_json(kind: str) -> bool:
     return kind in ("application/json", "text/json") or kind.endswith("+json")
-
-
-def _too_large() -> BadAnswer:
-    return BadAnswer(f"the answer is larger than {LARGEST >> 20} MiB", code="too_large")
 
 
 _warned_of: set[str] = set()

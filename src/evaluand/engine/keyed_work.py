@@ -5,6 +5,8 @@ outcome is written to the journal at once as one line. If the process stops, the
 what is missing.
 """
 
+from __future__ import annotations
+
 import logging
 import math
 import threading
@@ -82,6 +84,18 @@ class Tally:
         self.called += called
         self.failed += failed
         self.retried += retried
+
+    def add(self, other: Tally) -> None:
+        """Adds the counts of other work."""
+        for name in _COUNTS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    def receipt(self, **more: Any) -> Receipt:
+        """The receipt of the work, with the usage of what was done now and the reason."""
+        return Receipt(**{name: getattr(self, name) for name in _COUNTS}, **more)
+
+
+_COUNTS = ("total", "called", "reused", "kept", "skipped", "failed", "retried")
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Self
 from weakref import WeakKeyDictionary
 
-from evaluand.engine.limits import MARGIN, check_limit, limit_text, read_limit
+from evaluand.engine.limits import MARGIN, Limit
 from evaluand.engine.token_limit import Reservation
 
 TRANSIT = 0.5  # seconds until a sent request counts as arrived, unless its reply comes first
@@ -32,7 +32,7 @@ _NEWEST = 0.1  # weight of the newest reply in the usual wait
 STEP = 0.005  # seconds for which a request of an event loop delays the next, unless it is sent earlier
 
 
-class RateLimit:
+class RateLimit(Limit):
     """At most `calls` starts in any period; one object, shared by all callers.
 
     Args:
@@ -49,35 +49,15 @@ class RateLimit:
         True
     """
 
+    unit, option, examples = "calls", "rate", "10/s, 60/min or 5000/h"
+
     def __init__(self, calls: int, seconds: float, *, clock: Callable[[], float] = time.monotonic) -> None:
-        check_limit(calls, seconds, "calls")
-        self.calls, self.seconds = calls, float(seconds)
-        self._clock = clock
-        self._lock = threading.Lock()
+        super().__init__(calls, seconds, clock)
+        self.calls = calls
         self._free: list[_Slot] = []  # a heap of the slots that no caller holds
         self._slots_made = 0
         self._usual_wait = 0.0  # seconds for a reply: a mean in which earlier ones count less and less
         self._sending_locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
-
-    @classmethod
-    def parse(cls, text: str) -> RateLimit:
-        """The rate limit of a text such as `60/min`, `10/s`, `5000/h` or `100/0.5 s`.
-
-        Raises:
-            SpecError: the text is not a rate.
-
-        Example:
-            >>> RateLimit.parse("60/min")
-            RateLimit(60, 60.0)
-        """
-        return cls(*read_limit(text, "rate", "calls", "10/s, 60/min or 5000/h"))
-
-    def __repr__(self) -> str:
-        return f"RateLimit({self.calls}, {self.seconds})"
-
-    def __str__(self) -> str:
-        """The text that `parse` reads."""
-        return limit_text(self.calls, self.seconds)
 
     def turn(self) -> Turn:
         """The turn of one call: ask for its pause until that is 0, then report the start."""

@@ -21,14 +21,14 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Final, Self
 
-from evaluand.engine.limits import MARGIN, check_limit, limit_text, read_limit
+from evaluand.engine.limits import MARGIN, Limit
 
 CHARACTERS_PER_TOKEN: Final = 4.0  # of English text, until replies say how many there are
 USUAL_OUTPUT: Final = 512  # tokens of a reply without a limit, until replies say how many they have
 _FADING: Final = 0.99  # weight of an earlier request in the means, relative to the next one
 
 
-class TokenLimit:
+class TokenLimit(Limit):
     """At most `tokens` tokens in any period; one object, shared by all callers.
 
     Args:
@@ -46,36 +46,16 @@ class TokenLimit:
         100
     """
 
+    unit, option, examples = "tokens", "token_rate", "100_000/min or 2000/s"
+
     def __init__(self, tokens: int, seconds: float, *, clock: Callable[[], float] = time.monotonic) -> None:
-        check_limit(tokens, seconds, "tokens")
-        self.tokens, self.seconds = tokens, float(seconds)
-        self._clock = clock
-        self._lock = threading.Lock()
+        super().__init__(tokens, seconds, clock)
+        self.tokens = tokens
         self._waiting: deque[Reservation] = deque()
         self._sent: deque[Reservation] = deque()  # in the order of time
         self._used = 0  # by all that count now: admitted, and sent less than a period ago
         self._characters = _FadingMean()
         self._input, self._output = _FadingMean(), _FadingMean()
-
-    @classmethod
-    def parse(cls, text: str) -> TokenLimit:
-        """The limit of a text such as `100_000/min` or `2000/s`.
-
-        Raises:
-            SpecError: the text is not a rate.
-
-        Example:
-            >>> TokenLimit.parse("100_000/min")
-            TokenLimit(100000, 60.0)
-        """
-        return cls(*read_limit(text, "token_rate", "tokens", "100_000/min or 2000/s"))
-
-    def __repr__(self) -> str:
-        return f"TokenLimit({self.tokens}, {self.seconds})"
-
-    def __str__(self) -> str:
-        """The text that `parse` reads."""
-        return limit_text(self.tokens, self.seconds)
 
     @property
     def used(self) -> int:

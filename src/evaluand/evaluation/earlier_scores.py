@@ -54,10 +54,8 @@ class EarlierGrades(EarlierWork[Unit]):
 
     def compared(self, record: list[Any]) -> Any:
         digest, rows = record
-        return [digest, [row[:_N_CELLS] for row in rows]]
-
-    def is_free(self, record: list[Any]) -> bool:
-        return not any(usage for row in record[1] for usage in row[_N_CELLS : _N_CELLS + 1])
+        has_cost = any(usage for row in rows for usage in row[_N_CELLS : _N_CELLS + 1])
+        return None if has_cost else [digest, [row[:_N_CELLS] for row in rows]]
 
 
 @dataclass
@@ -132,7 +130,7 @@ class EarlierScores(EarlierGrades):
         self.scorer.prepare()
         try:
             units = (unit for slot in slots for unit in stream.take(slot, slot + 1))
-            yield Repeats(units, grader.call, grader.line)
+            yield units, grader.call, grader.line
         finally:
             self.scorer.close()
 

@@ -25,11 +25,9 @@ from evaluand.core.labels import shown_name
 from evaluand.core.near import keywords
 from evaluand.core.provenance import provenance
 from evaluand.engine.engine import Engine
-from evaluand.engine.engines.local import InlineEngine, LocalEngine, make_calls_inline
+from evaluand.engine.engines.local import LocalEngine, make_calls_inline
 from evaluand.engine.keyed_work import (
-    GATHER,
     Artifact,
-    KeyedWork,
     Progress,
     Receipt,
     Tally,
@@ -41,18 +39,18 @@ from evaluand.engine.outcome import Outcome
 from evaluand.engine.policy import Policy
 from evaluand.engine.reuse import InputCheck, OpenSlots
 from evaluand.evaluation.earlier_scores import EarlierScores, lane_name
-from evaluand.evaluation.grading import N_FIELDS, Grader, failure_in_grade, line_of
+from evaluand.evaluation.grading import N_FIELDS, Grader, line_of
 from evaluand.evaluation.preflight import warn_of_unequal
 from evaluand.evaluation.sample import RowSample
 from evaluand.evaluation.score_tables import KnownRows, ScoredRows, ScoreTable, known_batches, write_known_rows
 from evaluand.evaluation.scorer import NO_ANSWER, FunctionScorer, Scorer, as_scorer, find_call_reader, ranges_of
 from evaluand.evaluation.stored_scores import StoredScores
-from evaluand.evaluation.units import RowStream, Sources, Unit, app_of, batched, name_of, targets_of
+from evaluand.evaluation.units import RowStream, Sources, Unit, app_of, name_of, targets_of
 from evaluand.models.account import Account
 from evaluand.models.capture import observable
 from evaluand.models.preflight import check_prices
 from evaluand.models.usage_total import RowUsage
-from evaluand.run.earlier_work import note_made
+from evaluand.run.earlier_work import facts_of, last_attempt, named_work, note_made
 from evaluand.run.kind import RUNS
 from evaluand.run.request import StepOptions, StepRequest
 from evaluand.run.runner import Run
@@ -63,7 +61,6 @@ from evaluand.store.store import (
     Manifest,
     Ref,
     Store,
-    attempts,
     begin,
     check_name,
     check_store,
@@ -217,7 +214,8 @@ class Evaluator:
             judged: scorer → scores that these scorers have given already, see `KnownScores`; or rows of all scorers.
             identities: by name, the identities under which scores are stored, if not the present ones of the scorers.
             sample: the rows to grade; the others are skipped. By default all.
-            options: what is repeated or continued: `name`, `fresh`, `retry_failed`, `resume`, `origin`.
+            options: what is repeated or continued: `name`, `fresh`, `retry_failed`, `keep_answers`,
+                `resume`, `origin`.
 
         Raises:
             SpecError: an argument is wrong; nothing was graded.
@@ -230,8 +228,7 @@ class Evaluator:
         self.engine.check(self.policy)
         store = run.store if self.store is None else self.store
         check_store(store)
-        named = store.named(request.name) if request.name else ()
-        before = next((ref.id for ref in named if ref.kind == "evaluations"), None)
+        before = named_work(store, "evaluations", request.name)
         earlier = {
             name: EarlierScores(InputCheck(store, identity, name), self.policy, before, grading.scorers[name], name)
             for name, identity in grading.identities.items()
@@ -241,7 +238,7 @@ class Evaluator:
             for name, of in earlier.items()
             if name not in (judged or {}) and not isinstance(grading.scorers[name], StoredScores)
         }
-        last = next(reversed(attempts(store, "evaluations", grading.spec)), None)
+        last = last_attempt(store, "evaluations", grading.spec)
         checked = {
             name: note
             for name, of in computed.items()
@@ -258,7 +255,8 @@ class Evaluator:
                 and (
                     request.fresh
                     or not (grading.pinned and store.manifest("evaluations", last)["pinned"])
-                    or any(of.needs_attempt(last, request, f"inputs/{name}") for name, of in computed.items())
+                    # asked of all, so that each knows its files that have changed
+                    or sum(of.needs_attempt(last, request, f"inputs/{name}") for name, of in computed.items()) > 0
                     or (request.retry_failed and _has_failures(store, last, run))
                 )
             ),
@@ -278,9 +276,7 @@ class Evaluator:
             with closing(_Job(self, store, grading, manifest, earlier)) as job:
                 job.perform(judged or {})
             why = "; ".join(dict.fromkeys([*job.stale, *grading.describe_unpinned(request)]))
-            receipt = Receipt(
-                total, job.called, job.reused, job.kept, why, skipped=job.skipped, failed=job.failed, usage=job.usage
-            )
+            receipt = replace(job.tally, total=total).receipt(why=why, usage=job.usage)
         evaluation = Evaluation(store, manifest["id"], receipt)
         evaluation.called = request.name
         _warn_of_failed(evaluation)
@@ -369,13 +365,11 @@ class _Grading:
 
     def about(self, request: StepRequest, earlier: Mapping[str, EarlierScores]) -> Manifest:
         """The entries of the manifest besides the spec."""
-        kept = {
-            name: entries
-            for name, of in earlier.items()
-            if request.keep_answers
-            and not isinstance(self.scorers[name], StoredScores)
-            and (entries := of.kept(partial(self.open_slots, name), sum(self.run.counts.values()), fresh=request.fresh))
-        }
+        kept: list[dict[str, Any]] = []
+        for name, of in earlier.items() if request.keep_answers else ():
+            if not isinstance(self.scorers[name], StoredScores):
+                total = sum(self.run.counts.values())
+                kept += of.kept(partial(self.open_slots, name), total, fresh=request.fresh)
         before = next((of.before for of in earlier.values()), None)
         parts = {name: dict(identity.parts) for name, identity in self.identities.items()}
         reasons = [f"{name}: {why}" for name, each in self.unpinned(request).items() for why in each]
@@ -384,13 +378,9 @@ class _Grading:
         rubrics = {name: list(scorer.rubrics) for name, scorer in self.scorers.items() if scorer.rubrics}
         made_of |= {"rubrics": rubrics} if rubrics else {}
         made_of |= {"before": before} if before else {}
-        return ({"kept": [entry for entries in kept.values() for entry in entries]} if kept else {}) | {
-            "work": [of.work for name, of in earlier.items() if name not in kept and of.work],
-            "pinned": self.pinned,
-            "observed": any(of.inputs.observer for of in earlier.values()),
-            "fresh": request.fresh,
-            "provenance": provenance(request.origin) | made_of | {"ranges": ranges_of(self.scorers)},
-        }
+        made_of |= {"ranges": ranges_of(self.scorers)}
+        facts = facts_of(earlier.values(), kept, fresh=request.fresh)
+        return facts | {"provenance": provenance(request.origin) | made_of}
 
 
 def _has_failures(store: Store, id: str, run: Run) -> bool:
@@ -439,21 +429,21 @@ class _Job:
         self.columns: dict[str, tuple[ScoredRows, Sequence[bytes], RowStream]] = {}  # see `known_batches`
         self.known: KnownRows | None = None
         self.graders: dict[str, Grader] = {}  # of the scorers whose scores are known as rows
-        self.called = self.reused = self.kept = self.failed = self.skipped = 0
+        self.tally = Tally()  # of all scorers
         self.used: dict[str, RowUsage] = {}  # by scorer
         self.usage: dict[str, Any] | None = None  # of what was graded now, once this process has sealed it
 
     @property
     def stale(self) -> list[str]:
         """Why rows were graded again whose inputs have changed."""
-        return [of.inputs.why for of in self.earlier.values() if of.inputs.why] if self.called else []
+        return [of.inputs.why for of in self.earlier.values() if of.inputs.why] if self.tally.called else []
 
     def perform(self, judged: KnownScores | KnownRows) -> None:
         """Grades every row by every scorer, and seals the evaluation unless another process does."""
         for number, (name, scorer) in enumerate(self.grading.scorers.items()):
             lane = self._open_lane(number, scorer)
             if isinstance(scorer, StoredScores):
-                self.kept += self.rows.total
+                self.tally.kept += self.rows.total
             elif isinstance(judged, KnownRows):  # they become tables when the evaluation is sealed
                 self.known, self.graders[name] = judged, self._make_grader(scorer, self.evaluator.policy)
             else:
@@ -473,11 +463,10 @@ class _Job:
         policy = self.evaluator.policy.with_defaults(scorer.retries, scorer.transient)
         account = Account(_work_name(self.manifest, name), lane, policy)
         grader = self._make_grader(scorer, policy, account)
-        quick = scorer.cheap and not scorer.is_batch and not scorer.is_async
         if isinstance(judged, ScoredRows):
-            if quick and not lane.n_done and inputs.observer is None and self.rows.has_one_row_per_example:
+            if grader.is_quick and not lane.n_done and inputs.observer is None and self.rows.has_one_row_per_example:
                 self._grade_others(name, grader, judged, tally)
-                return self._count(tally)
+                return self.tally.add(tally)
             judged = judged.records()
         if (sample := self.grading.sample) is not None:
             tally.skipped = take_over(lane, self._lines_outside(lane, sample, grader.targets))
@@ -486,28 +475,16 @@ class _Job:
         if lane.n_done < lane.slots:
             find_open = partial(self.grading.open_slots, name, lane.is_done)
             tally.reused += take_over(lane, earlier.lines(self.manifest, find_open, label))
-        keyed = KeyedWork(
-            lane,
-            lambda start, stop: (
-                batched(self.rows.take(start, stop), lane) if scorer.is_batch else self.rows.take(start, stop)
-            ),
-            grader.recipe(f"scorer {name!r}", self.manifest["attempt"]),
-            policy,
-            InlineEngine() if quick else self.evaluator.engine,
-            tally,
-            GATHER if quick else 1,
-            self.is_sealed,
-            observer=inputs.observer,
-            failure=failure_in_grade if scorer.stops_alike and not scorer.is_batch else None,
-            stop_reason=account.stop_reason,
-        )
+        options: dict[str, Any] = {"sealed": self.is_sealed, "observer": inputs.observer}
+        of_scorer = f"scorer {name!r}", self.manifest["attempt"], lane, self.rows.take
+        keyed = grader.work(*of_scorer, self.evaluator.engine, tally, **options)
         if lane.n_done < lane.slots:
             self.prepared.append(scorer)
             scorer.prepare()
         self.used[name] = RowUsage(lane.done(0))
         with self._shown(tally), observable(self.evaluator.policy.observe_models):
             keyed.perform()
-        self._count(tally)
+        self.tally.add(tally)
 
     def _open_lane(self, number: int, scorer: Scorer) -> WorkLog:
         self.rows = RowStream(self.run, scorer, self.grading.sample)
@@ -545,13 +522,6 @@ class _Job:
     def _shown(self, tally: Tally) -> Any:
         """A block in which progress is displayed."""
         return self.evaluator.progress(tally) if self.evaluator.progress else nullcontext()
-
-    def _count(self, tally: Tally) -> None:
-        self.called += tally.called
-        self.reused += tally.reused
-        self.kept += tally.kept
-        self.failed += tally.failed
-        self.skipped += tally.skipped
 
     def is_sealed(self) -> bool:
         return self.store.is_sealed("evaluations", self.manifest["id"])
@@ -603,7 +573,7 @@ class _Job:
         with self._shown(tally):
             for n in write_known_rows(known, written, grades, _keys(self.run), self.rows):
                 tally.reused = n * len(written) - tally.called
-        self._count(tally)
+        self.tally.add(tally)
 
     def close(self) -> None:
         for scorer in self.prepared:

@@ -22,16 +22,19 @@ from evaluand.core.errors import DataError, TaskError, storable_message, with_ar
 from evaluand.core.json_like import escape_surrogates, surrogate_fault
 from evaluand.core.placeholders import find_gap
 from evaluand.engine.budget import BudgetReached
-from evaluand.engine.engine import Code, Recipe, UnitCodec
+from evaluand.engine.engine import Code, Engine, Recipe, UnitCodec
+from evaluand.engine.engines.local import InlineEngine
+from evaluand.engine.keyed_work import GATHER, KeyedWork, Tally
 from evaluand.engine.outcome import Failure, Outcome
 from evaluand.engine.policy import Policy
 from evaluand.evaluation.scorer import NO_ANSWER, Score, Scorer
-from evaluand.evaluation.units import FeedbackInput, Piece, Unit, packed, part_of, source_of, unpacked
+from evaluand.evaluation.units import FeedbackInput, Piece, Unit, batched, packed, part_of, source_of, unpacked
 from evaluand.models.account import Account
 from evaluand.models.capture import Capture
 from evaluand.models.requests import in_attempt
 from evaluand.models.usage import Spending
 from evaluand.run.responses import place_of
+from evaluand.store.journal import WorkLog
 from evaluand.store.tables import COMPLETED, FAILED, SCORE_STATUSES, SKIPPED
 
 _REASON = 500
@@ -73,15 +76,56 @@ class Grader:
         many = self.grade_batch_async if scorer.is_async else self.grade_batch
         self.call: Callable[[Unit], Any] = many if scorer.is_batch else one_by_one
 
-    def recipe(self, name: str, attempt: int) -> Recipe[Unit]:
-        """How rows become lines.
+    @property
+    def is_quick(self) -> bool:
+        """Whether grading neither waits nor costs, so that it is done here and now."""
+        return self.scorer.cheap and not self.scorer.is_batch and not self.scorer.is_async
+
+    @property
+    def stops_alike(self) -> bool:
+        """Whether the work stops if its first calls all fail with the same error."""
+        return self.scorer.stops_alike
+
+    def work(
+        self,
+        name: str,
+        attempt: int,
+        lane: WorkLog,
+        take: Callable[[int, int], Iterator[Unit]],
+        engine: Engine,
+        tally: Tally,
+        **options: Any,
+    ) -> KeyedWork[Unit]:
+        """The grading of the rows of a lane.
 
         Args:
             name: what the scorer is called in messages.
-            attempt: at the evaluation, from 0.
+            attempt: at the evaluation or matches, from 0.
+            take: the rows from a slot up to, not including, another one.
+            engine: makes the calls, unless they are quick.
+            options: of `KeyedWork`.
         """
+        assert self.account is not None
+        is_batch, is_quick = self.scorer.is_batch, self.is_quick
         code = Code(name, self.scorer.identify, self.scorer.prepare, self.account)
-        return Recipe(in_attempt(self.call, attempt), self.line, UnitCodec(packed, unpacked), code)
+        return KeyedWork(
+            lane,
+            lambda start, stop: batched(take(start, stop), lane) if is_batch else take(start, stop),
+            Recipe(in_attempt(self.call, attempt), self.line, UnitCodec(packed, unpacked), code),
+            self.policy,
+            InlineEngine() if is_quick else engine,
+            tally,
+            GATHER if is_quick else 1,
+            failure=self.read_failure if self.stops_alike and not is_batch else None,
+            stop_reason=self.account.stop_reason,
+            **options,
+        )
+
+    def read_failure(self, line: bytes) -> Failure:
+        """The error in the journal line of a row on which the scorer failed."""
+        _, _, scores, *_ = orjson.loads(line)
+        errors = (str(score[3]).removeprefix(f"{self.role}: ") for score in scores if score[2] == FAILED)
+        return Failure(next(errors, ""))
 
     def grade(self, unit: Unit) -> list[Any]:
         """One result for each piece: a Score, or the error raised for that piece."""
@@ -330,13 +374,6 @@ N_FIELDS = 3  # of a journal record, before the inputs that were observed
 def line_of(unit: Unit, scores: list[list[Any]]) -> bytes:
     """The journal's line for the scores of a row."""
     return orjson.dumps([unit.slot, unit.digest.hex(), scores]) + b"\n"
-
-
-def failure_in_grade(line: bytes) -> Failure:
-    """The error in the journal line of a row on which a scorer failed."""
-    _, _, scores, *_ = orjson.loads(line)
-    errors = (str(score[3]).removeprefix(f"{Grader.role}: ") for score in scores if score[2] == FAILED)
-    return Failure(next(errors, ""))
 
 
 def _usage_cells(spent: Spending) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -12,7 +13,6 @@ import pyarrow as pa
 from orjson import Fragment
 
 from evaluand.core import identity as ids
-from evaluand.core.errors import EngineError
 from evaluand.core.key_columns import INDEX
 from evaluand.engine.policy import Policy
 from evaluand.engine.reuse import Inputs
@@ -38,7 +38,6 @@ from evaluand.store.store import Manifest, journalled
 from evaluand.store.tables import FAILED
 
 INPUTS: Final = "inputs"
-_MOST_ROUNDS = 100_000
 
 
 @dataclass
@@ -58,20 +57,13 @@ class EarlierJudgements(EarlierGrades):
         return ids.digest({"judge": self.inputs.identity.spec}).hex()
 
     def read(self, id: str, slots: np.ndarray | None = None) -> Iterator[tuple[Records, Inputs]]:
-        if not self.store.is_sealed("matches", id):
-            try:
-                yield from self._read_open(id)
-            except EngineError:
-                if not self.store.is_sealed("matches", id):
-                    raise
-            if not self.store.is_sealed("matches", id):  # meanwhile, which removes the journal
-                return
-        records = _sealed_judgements(Matches(self.store, id), self.scorer.compares_all)
-        wanted = records if slots is None else (record for record in records if record[0] in slots)
-        yield wanted, Inputs.stored(self.store, "matches", id, INPUTS)
-
-    def _read_open(self, id: str) -> Iterator[tuple[Records, Inputs]]:
-        for number in range(_MOST_ROUNDS):
+        matches = Matches(self.store, id)
+        if "digest" in matches.manifest:  # not asked of the store, where another process may have sealed it meanwhile
+            records = _sealed_judgements(matches, self.scorer.compares_all)
+            wanted = records if slots is None else (record for record in records if record[0] in slots)
+            yield wanted, Inputs.stored(self.store, "matches", id, INPUTS)
+            return
+        for number in itertools.count():
             with closing(self.store.lane("matches", id, f"round{number}", None)) as lane:
                 lane.refresh()
                 if not lane.n_done:
@@ -83,9 +75,6 @@ class EarlierJudgements(EarlierGrades):
         spec: Mapping[str, Any] | None = manifest["spec"].get("judge")
         return spec
 
-    def usage_in(self, manifest: Manifest) -> Any:
-        return manifest.get("usage")
-
     def count_slots(self, manifest: Manifest) -> int:
         return sum(batch.num_rows for batch in Matches(self.store, manifest["id"]).judgements([]))
 
@@ -95,7 +84,7 @@ class EarlierJudgements(EarlierGrades):
         units = _units_at(Matches(self.store, id), self.scorer, slots)
         self.scorer.prepare()
         try:
-            yield Repeats(units, grader.call, grader.line)
+            yield units, grader.call, grader.line
         finally:
             self.scorer.close()
 
@@ -104,8 +93,7 @@ def _units_at(matches: Matches, judge: ComparisonScorer, slots: Sequence[int]) -
     """What a judge saw in some judgements."""
     spec, runs = matches.manifest["spec"], [Run(matches.store, id) for id in matches.manifest["provenance"]["runs"]]
     entrants = Entrants.of(runs, spec["systems"], spec.get("limit"))
-    view = JudgeView.of(judge)
-    presenter = Presenter(entrants, spec["orders"], spec["seed"], view)
+    presenter = Presenter(entrants, spec["orders"], spec["seed"], JudgeView.of(judge))
     rows = [
         row for batch in matches.judgements([INDEX, "replication", "a", "b", "digest"]) for row in batch.to_pylist()
     ]

@@ -19,7 +19,6 @@ from itertools import islice
 from typing import Any, Final
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -27,12 +26,11 @@ from evaluand.core import identity, identity as ids
 from evaluand.core.errors import DataError, SpecError, described, nearest, plural
 from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import ExampleStream
-from evaluand.engine.outcome import Failure
 from evaluand.evaluation.comparison_scorers import STRENGTH, ComparisonScorer
 from evaluand.evaluation.grading import Grader
 from evaluand.evaluation.scorer import Score
 from evaluand.evaluation.units import Unit
-from evaluand.matches.matches import JUDGE_FAILED, TABLE, MatchDigest
+from evaluand.matches.matches import TABLE, MatchDigest
 from evaluand.matches.response_style import ResponseStyle, response_styles
 from evaluand.matches.schedule import Pairs
 from evaluand.models.usage_total import UsageTotal
@@ -514,6 +512,10 @@ class ComparisonGrader(Grader):
     role = "judge"
     scorer: ComparisonScorer
 
+    @property
+    def stops_alike(self) -> bool:
+        return not self.is_quick
+
     def grade(self, unit: Unit) -> list[Any]:
         if self.scorer.cheap:  # calls nothing whose steps could be traced
             return super().grade(unit)
@@ -544,12 +546,6 @@ class ComparisonGrader(Grader):
         if not self.scorer.compares_all and score.status == SCORED and score.value is None:
             raise DataError("the judge gave no value; give first, second or tie, or the probability of the first")
         return super()._scored(piece, score)
-
-
-def failure_in_judgement(line: bytes) -> Failure:
-    """The error in the journal line of a judgement that failed."""
-    _, _, [score, *_], *_ = orjson.loads(line)
-    return Failure(str(score[3]).removeprefix(JUDGE_FAILED))
 
 
 Columns = Mapping[str, np.ndarray]

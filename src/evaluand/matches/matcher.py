@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Unpack
 
@@ -25,14 +25,13 @@ from evaluand.core.labels import short_labels, shown_name
 from evaluand.core.near import keywords
 from evaluand.core.provenance import provenance
 from evaluand.engine.engine import Engine
-from evaluand.engine.engines.local import InlineEngine, LocalEngine
-from evaluand.engine.keyed_work import GATHER, KeyedWork, Progress, Receipt, Tally, take_over
+from evaluand.engine.engines.local import LocalEngine
+from evaluand.engine.keyed_work import Progress, Tally, take_over
 from evaluand.engine.policy import Policy
 from evaluand.engine.reuse import InputCheck, Inputs, OpenSlots
 from evaluand.evaluation.comparison_scorers import ComparisonScorer, as_comparison_scorer
 from evaluand.evaluation.evaluator import ScorerFailed
 from evaluand.evaluation.grading import N_FIELDS
-from evaluand.evaluation.units import batched
 from evaluand.matches.earlier_judgements import INPUTS, EarlierJudgements
 from evaluand.matches.judging import (
     ABSENT,
@@ -47,7 +46,6 @@ from evaluand.matches.judging import (
     check_labels,
     check_one_dataset,
     check_presentation,
-    failure_in_judgement,
     match_batches,
     seal_matches,
 )
@@ -55,7 +53,7 @@ from evaluand.matches.matches import JUDGE_FAILED, Matches, describe_left_out
 from evaluand.matches.schedule import Field, Pairs, Played, Schedule, as_schedule, on_every_row
 from evaluand.models.account import Account
 from evaluand.models.preflight import check_prices
-from evaluand.run.earlier_work import note_made
+from evaluand.run.earlier_work import facts_of, last_attempt, named_work, note_made
 from evaluand.run.kind import RUNS
 from evaluand.run.request import Request, RequestOptions
 from evaluand.run.responses import span_row
@@ -63,7 +61,7 @@ from evaluand.run.runner import Run
 from evaluand.store import tables
 from evaluand.store.journal import WorkLog
 from evaluand.store.ownership import note_foreign
-from evaluand.store.store import Draft, Manifest, Store, attempts, begin, check_store, journalled
+from evaluand.store.store import Draft, Manifest, Store, begin, check_store, journalled
 from evaluand.store.tables import MATCHES
 
 
@@ -117,7 +115,8 @@ class Matcher:
             orders: `both` to judge each pair in both orders; `random` to judge it in one, by the seed.
             seed: of random orders and of schedules that choose at random.
             labels: of the systems; by default the names of the runs without the part that all share.
-            options: what is repeated or continued: `name`, `limit`, `fresh`, `retry_failed`, `resume`, `origin`.
+            options: what is repeated or continued: `name`, `limit`, `fresh`, `retry_failed`,
+                `keep_answers`, `resume`, `origin`.
 
         Raises:
             SpecError: an argument is wrong; nothing was judged.
@@ -138,12 +137,11 @@ class Matcher:
         )
         if recorded is not None:
             return recorded
-        named = store.named(request.name) if request.name else ()
-        before = next((ref.id for ref in named if ref.kind == "matches"), None)
         inputs = InputCheck(store, pairing.judge.identify(), "judge")
+        before = named_work(store, "matches", request.name)
         earlier = EarlierJudgements(inputs, self.policy, before, pairing.judge)
         spec = pairing.spec | {"judge": inputs.identity.spec}
-        last = next(reversed(attempts(store, "matches", spec)), None)
+        last = last_attempt(store, "matches", spec)
         checked = "" if request.fresh else earlier.check(last, pairing.find_all)
         manifest = begin(
             store,
@@ -240,8 +238,7 @@ class _Pairing:
 
     @cached_property
     def presenter(self) -> Presenter:
-        view = JudgeView.of(self.judge)
-        return Presenter(self.entrants, self.orders, self.seed, view)
+        return Presenter(self.entrants, self.orders, self.seed, JudgeView.of(self.judge))
 
     @cached_property
     def field(self) -> Field:
@@ -272,21 +269,14 @@ class _Pairing:
             **({"before": earlier.before} if earlier.before else {}),
         }
         kept = earlier.kept(None, 0) if request.keep_answers else []
-        return ({"kept": kept} if kept else {}) | {
-            "work": [earlier.work] if earlier.work and not kept else [],
-            "pinned": identity.pinned,
-            "observed": earlier.inputs.observer is not None,
-            "fresh": request.fresh,
-            "provenance": provenance(request.origin) | made_of,
-        }
+        return facts_of([earlier], kept, fresh=request.fresh) | {"provenance": provenance(request.origin) | made_of}
 
 
 def _with_receipt(matches: Matches, tally: Tally, why: Sequence[str], usage: Mapping[str, Any] | None) -> Matches:
     """The matches with their receipt, after a warning if the judge failed on all."""
     total, reasons = sum(batch.num_rows for batch in matches.judgements([])), matches.failed_reasons
-    kept = tally.kept if tally.done else total
-    done = total, tally.called, tally.reused, kept, "; ".join(filter(None, why))
-    matches.receipt = Receipt(*done, failed=tally.failed, failures=matches.failures, usage=usage)
+    tally = replace(tally, total=total, kept=tally.kept if tally.done else total)
+    matches.receipt = tally.receipt(why="; ".join(filter(None, why)), failures=matches.failures, usage=usage)
     if reasons and len(reasons) == total:
         reason = reasons[0].removeprefix(JUDGE_FAILED)
         warn(f"the judge failed on all {plural(total, 'comparison')}: {reason}", ScorerFailed)
@@ -382,20 +372,9 @@ class _Job:
         number = self.n_lanes - 1
         account = Account(f"matches/{self.manifest['id']}/{number}", lane, policy)
         grader = ComparisonGrader(judge, policy, account=account)
-        quick = judge.cheap and not judge.is_batch and not judge.is_async
-        keyed = KeyedWork(
-            lane,
-            lambda start, stop: batched(stream.take(start, stop), lane) if judge.is_batch else stream.take(start, stop),
-            grader.recipe("the judge", self.manifest["attempt"]),
-            policy,
-            InlineEngine() if quick else self.matcher.engine,
-            self.tally,
-            GATHER if quick else 1,
-            self.is_sealed,
-            observer=self.inputs.observer,
-            failure=None if quick or judge.is_batch else failure_in_judgement,
-            stop_reason=account.stop_reason,
-        )
+        options: dict[str, Any] = {"sealed": self.is_sealed, "observer": self.inputs.observer}
+        of_judge = "the judge", self.manifest["attempt"], lane, stream.take
+        keyed = grader.work(*of_judge, self.matcher.engine, self.tally, **options)
         if lane.n_done < lane.slots:
             judge.prepare()
         with self.matcher.progress(self.tally) if self.matcher.progress else nullcontext():

@@ -35,7 +35,7 @@ from evaluand.engine.keyed_work import Artifact
 from evaluand.models.usage_total import UsageTotal
 from evaluand.run.kind import RUNS
 from evaluand.run.runner import Run
-from evaluand.store.store import Store, exists
+from evaluand.store.store import Store, caveats, exists
 from evaluand.store.tables import FAILED, MATCHES
 
 TABLE = "matches"
@@ -86,6 +86,7 @@ class Matches(Artifact):
         notes += [f"{probable:,} outcomes are probabilities: won counts the higher one"] if probable else []
         notes += [f"and {plural(len(pairs) - _MOST_PAIRS, 'more pair')}"] if len(pairs) > _MOST_PAIRS else []
         notes += [f"{total['judge'] or 'judging'}: {usage_text(total)}" for total in sum_usage(self)]
+        notes += caveats(self.store, [(self.kind, self.id)])
         return title + html_table(("a", "b", "won by a", "tied", "won by b", "no outcome"), rows) + html_notes(notes)
 
     @property

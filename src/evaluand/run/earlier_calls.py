@@ -72,20 +72,11 @@ class EarlierCalls(EarlierWork[Call]):
         spec: Mapping[str, Any] = manifest["spec"]["task"]
         return spec
 
-    def usage_in(self, manifest: Manifest) -> Any:
-        return manifest.get("usage")
-
-    def count_slots(self, manifest: Manifest) -> int:
-        return sum(manifest["counts"].values())
-
     def can_repeat(self, manifest: Manifest) -> bool:
         return "view" not in manifest["spec"]  # which is not stored with the dataset
 
     def compared(self, record: list[Any]) -> Any:
-        return record[:6]
-
-    def is_free(self, record: list[Any]) -> bool:
-        return not record[9]
+        return None if record[9] else record[:6]
 
     def seconds_of(self, manifest: Manifest, n_slots: int, record: list[Any]) -> float:
         return float(record[8] / 1e6 + (manifest["provenance"].get("prepared") or 0) / CHECKED)
@@ -101,7 +92,7 @@ class EarlierCalls(EarlierWork[Call]):
         prepare(task, dataset)
         try:
             units = (call for slot in slots for call in calls.between(stream, slot, slot + 1))
-            yield Repeats(units, recipe.call, recipe.line)
+            yield units, recipe.call, recipe.line
         finally:
             task.close()
 

@@ -21,7 +21,7 @@ import random
 import sys
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -41,7 +41,7 @@ from evaluand.engine.reuse import Answer, InputCheck, Inputs, OpenSlots
 from evaluand.models.usage_total import UsageTotal
 from evaluand.run.request import Repetition
 from evaluand.store.key_index import KeyIndex
-from evaluand.store.store import Manifest, Store, sealed_digests, sealed_manifest
+from evaluand.store.store import Manifest, Store, attempts, sealed_digests, sealed_manifest
 
 Records = Iterator[tuple[int, bytes, list[Any]]]
 """Answers in the order of their slots: slot, key, and journal record without slot and inputs."""
@@ -61,6 +61,7 @@ _DIFFERENT: Final = "an answer that was repeated came out differently"
 _made_here: Final[set[tuple[int | str, str, str]]] = set()
 
 U = TypeVar("U")
+Repeats = tuple[Iterator[U], Callable[[U], Any], Line[U]]
 
 
 def note_made(store: Store, what: str, id: str) -> None:
@@ -73,13 +74,30 @@ def _place_of(store: Store) -> int | str:
     return id(store) if root is None else str(root)
 
 
-@dataclass(frozen=True)
-class Repeats(Generic[U]):
-    """Units that are done again as a check, and how: as an engine does them."""
+def named_work(store: Store, kind: str, name: str | None) -> str | None:
+    """The id of the newest work of a kind that a name means."""
+    return next((ref.id for ref in store.named(name) if ref.kind == kind), None) if name else None
 
-    units: Iterator[U]
-    call: Callable[[U], Any]
-    line: Line[U]
+
+def last_attempt(store: Store, kind: str, spec: Mapping[str, Any]) -> str | None:
+    """The id of the last attempt at a spec."""
+    return next(reversed(attempts(store, kind, spec)), None)
+
+
+def facts_of(works: Collection[EarlierWork[Any]], kept: Sequence[Mapping[str, Any]], *, fresh: bool) -> Manifest:
+    """What the manifest of new work says of the reuse of its answers.
+
+    Args:
+        works: the earlier work of each code.
+        kept: as `EarlierWork.kept` gives it; such answers are given by their name alone, and not found by their code.
+    """
+    are_kept = {entry["what"] for entry in kept}
+    return ({"kept": [*kept]} if kept else {}) | {
+        "work": [of.work for of in works if of.work and of.what not in are_kept],
+        "pinned": all(of.inputs.identity.pinned for of in works),
+        "observed": any(of.inputs.observer for of in works),
+        "fresh": fresh,
+    }
 
 
 @dataclass
@@ -127,13 +145,13 @@ class EarlierWork(ABC, Generic[U]):
     def spec_in(self, manifest: Manifest) -> Mapping[str, Any] | None:
         """The spec of the same code in a manifest; None where it was not there."""
 
-    @abstractmethod
     def usage_in(self, manifest: Manifest) -> Any:
         """What the answers in sealed work have used."""
+        return manifest.get("usage")
 
-    @abstractmethod
     def count_slots(self, manifest: Manifest) -> int:
         """How many slots sealed work has."""
+        return sum(manifest["counts"].values())
 
     def can_repeat(self, manifest: Manifest) -> bool:
         """Whether calls of sealed work can be made again alone."""
@@ -141,11 +159,11 @@ class EarlierWork(ABC, Generic[U]):
 
     @abstractmethod
     def compared(self, record: list[Any]) -> Any:
-        """What must be the same in an answer that is given again; its record is JSON."""
+        """What must be the same in an answer that is given again; None if giving it has cost something.
 
-    @abstractmethod
-    def is_free(self, record: list[Any]) -> bool:
-        """Whether giving an answer has cost nothing."""
+        Args:
+            record: as JSON.
+        """
 
     def seconds_of(self, manifest: Manifest, n_slots: int, record: list[Any]) -> float:
         """How long giving one of some answers took at most, with its share of what was prepared."""
@@ -154,7 +172,7 @@ class EarlierWork(ABC, Generic[U]):
 
     @abstractmethod
     def repeating(self, id: str, slots: Sequence[int], policy: Policy) -> AbstractContextManager[Repeats[U]]:
-        """A block in which answers of sealed work can be given again."""
+        """A block in which answers of sealed work can be given again: their units, the call, and the line of each."""
 
     # -- reuse
 
@@ -368,21 +386,21 @@ class EarlierWork(ABC, Generic[U]):
             for slot, _, stored in records:
                 node, record = inputs.of(slot), orjson.loads(orjson.dumps(stored))
                 only_read = _only_reads(node, inputs.nodes) and self.inputs.holds(node, inputs)
-                if only_read and self.is_free(record) and self.seconds_of(manifest, n, record) <= _LONGEST:
-                    found.append((slot, self.compared(record)))
+                if only_read and (answer := self.compared(record)) and self.seconds_of(manifest, n, record) <= _LONGEST:
+                    found.append((slot, answer))
         return found
 
     def _repeat(self, id: str, slots: Sequence[int]) -> dict[int, Any]:
         answers: dict[int, Any] = {}
         policy = replace(self.policy, retries=0, budget=None, abort_on_error=False)
-        with self.repeating(id, slots, policy) as repeats, machinery():
+        with self.repeating(id, slots, policy) as (units, call, line), machinery():
 
             def keep(unit: U, outcome: Outcome) -> None:
-                slot, *record = orjson.loads(repeats.line(unit, outcome)[0])
+                slot, *record = orjson.loads(line(unit, outcome)[0])
                 answers[slot] = self.compared(record)
 
             with suppress(Aborted):  # by an error that stops a run; the answer is missing then
-                make_calls(repeats.units, repeats.call, keep, policy)
+                make_calls(units, call, keep, policy)
         return answers
 
 

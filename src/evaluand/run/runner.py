@@ -42,7 +42,7 @@ from evaluand.run.calling import Call, Calling
 from evaluand.run.calls import Calls
 from evaluand.run.dataset_fit import prepare
 from evaluand.run.earlier_calls import EarlierCalls
-from evaluand.run.earlier_work import MOST_CHANGES, note_made
+from evaluand.run.earlier_work import MOST_CHANGES, facts_of, last_attempt, named_work, note_made
 from evaluand.run.request import Request, RequestOptions
 from evaluand.run.responses import (
     INPUTS,
@@ -62,7 +62,7 @@ from evaluand.run.responses import (
 )
 from evaluand.run.task import Recorded, Runnable, Task, as_task
 from evaluand.store.ownership import note_foreign
-from evaluand.store.store import Manifest, MemoryStore, Store, attempts, begin, check_store, exists
+from evaluand.store.store import Manifest, MemoryStore, Store, begin, check_store, exists
 from evaluand.store.tables import FAILED
 from evaluand.trace.values import text_of
 
@@ -196,7 +196,8 @@ class Runner:
             dataset: a dataset, or whatever `Dataset.from_data` reads: a path, a frame, rows.
             replications: how often each example is run; by default as often as the task declares, or once.
             seed: the number from which the examples' seeds are derived.
-            options: what is repeated or continued: `name`, `limit`, `fresh`, `retry_failed`, `resume`, `origin`.
+            options: what is repeated or continued: `name`, `limit`, `fresh`, `retry_failed`,
+                `keep_answers`, `resume`, `origin`.
 
         Raises:
             SpecError: the request is invalid; nothing was called.
@@ -212,7 +213,7 @@ class Runner:
         self.engine.check(self.policy)
         calls = replace(calls, dataset=calls.dataset.save(self.store))
         earlier = self._earlier(calls, request)
-        last = next(reversed(attempts(self.store, "runs", calls.spec)), None)
+        last = last_attempt(self.store, "runs", calls.spec)
         checked = "" if request.fresh else earlier.check(last, calls.open_slots)
         calls = replace(calls, identity=earlier.inputs.identity)
         manifest = begin(
@@ -270,7 +271,7 @@ class Runner:
         calls = Calls.requested(task, dataset, request.limit, replications, seed)
         prepare(calls.task, calls.dataset)
         earlier = self._earlier(calls, request)
-        last = next(reversed(attempts(self.store, "runs", calls.spec)), None)
+        last = last_attempt(self.store, "runs", calls.spec)
         id = None if last is None or self._needs_attempt(last, request, earlier) else last
         if id and self.store.is_sealed("runs", id):
             return Receipt(calls.total, kept=calls.total)
@@ -322,8 +323,7 @@ class Runner:
 
     def _earlier(self, calls: Calls, request: Request) -> EarlierCalls:
         """The earlier calls of the same task, and of what the name means now."""
-        named = self.store.named(request.name) if request.name else ()
-        before = next((ref.id for ref in named if ref.kind == "runs"), None)
+        before = named_work(self.store, "runs", request.name)
         return EarlierCalls(InputCheck(self.store, calls.identity), self.policy, before, calls)
 
     def _needs_attempt(self, last: str, request: Request, earlier: EarlierCalls) -> bool:
@@ -351,13 +351,8 @@ class Runner:
         facts |= {"before": earlier.before} if earlier.before else {}
         facts |= {"covered": list(identity.covered)} if identity.covered else {}
         kept = earlier.kept(calls.open_slots, calls.total, fresh=request.fresh) if request.keep_answers else []
-        return ({"kept": kept} if kept else {}) | {
-            "work": [calls.work] if identity.pinned and not kept else [],  # kept answers are given by this name alone
-            "pinned": identity.pinned,
-            "observed": inputs.observer is not None,
-            "fresh": request.fresh,
-            "provenance": provenance(request.origin) | facts | _defaulted(calls.dataset),
-        }
+        made_of = provenance(request.origin) | facts | _defaulted(calls.dataset)
+        return facts_of([earlier], kept, fresh=request.fresh) | {"provenance": made_of}
 
     def _why(self, calls: Calls, earlier: EarlierCalls, manifest: Manifest, request: Request, called: int) -> str:
         """Why there was work to do, in words."""
@@ -437,20 +432,7 @@ class _Job:
             self.task.close()
             self.lane.close()
         made_now = used.made_now.to_dict() if used.made_now else {}
-        return self._receipt(made_now if is_mine else None)
-
-    def _receipt(self, usage: Mapping[str, Any] | None) -> Receipt:
-        tally = self.tally
-        return Receipt(
-            tally.total,
-            tally.called,
-            tally.reused,
-            tally.kept,
-            skipped=tally.skipped,
-            failed=tally.failed,
-            retried=tally.retried,
-            usage=usage,
-        )
+        return self.tally.receipt(usage=made_now if is_mine else None)
 
     def _recorded(self) -> Recorded | None:
         """The outputs of all calls where none has to be made; None if some are made already, or must be."""
@@ -464,7 +446,7 @@ class _Job:
         """Write recorded outputs as tables, without a journal: if this is interrupted, they can be read again."""
         with self.runner.progress(self.tally) if self.runner.progress else nullcontext():
             seal_recorded(self.store, self.manifest, self.calls.keys(), recorded, self.tally)
-        return self._receipt({})
+        return self.tally.receipt(usage={})
 
     def _work(self) -> KeyedWork[Call]:
         policy = self.runner.policy.with_defaults(self.task.retries, self.task.transient)

@@ -396,13 +396,10 @@ class ServiceTask(_Service):
     @cached_property
     def _batches(self) -> Batches:
         stops = self.on_bad_request == "abort"
-        return Batches(self.batch or 1, self._answers, self.on_duplicate, self.on_missing, self.on_foreign, stops)
+        return Batches(self.batch or 1, self._exchange.ask, self.on_duplicate, self.on_missing, self.on_foreign, stops)
 
     def _hidden(self, text: str) -> str:
         return self._exchange.hide_secrets(text)
-
-    async def _answers(self, rows: bytes) -> Any:
-        return await self._exchange.ask(rows)
 
 
 @dataclass(frozen=True)
