@@ -104,12 +104,14 @@ class Lost:
         rows: how many there are at least.
         by_segment: the same by segment, with what was accepted before.
         spent: what all units of the log have cost, by currency, as far as is known.
+        used: whether to make units of the log has used something.
         faults: what is damaged or missing.
     """
 
     rows: int = 0
     by_segment: Mapping[str, int] = field(default_factory=dict)
     spent: Mapping[str, float] = field(default_factory=dict)
+    used: bool = False
     faults: Sequence[Fault] = ()
 
 
@@ -226,7 +228,8 @@ class WorkLog:
         return self.holds() and self._append(lines)
 
     def _append(self, lines: bytes) -> bool:
-        return self._log.append(lines, Written(lines.count(b"\n")))
+        used = b'_tokens":' in lines or b'"cost":' in lines
+        return self._log.append(lines, Written(lines.count(b"\n"), {}, used))
 
     def void(self, slots: Iterable[int]) -> None:
         """Makes done units undone, for everybody who reads the log: their lines no longer count."""
@@ -313,8 +316,10 @@ class WorkLog:
         for each in damage:
             lost[each.segment] += each.rows
         total = sum(max(0, n - self.accepted(name)) for name, n in lost.items())
-        spent = reduce(Written.plus, expected.values(), NOTHING).spent
-        return Lost(total, lost, {**spent, **self.spent}, [fault_of(self._log, each) for each in damage])
+        self._warned.update(self._damaged)  # by who asks
+        all_ = reduce(Written.plus, expected.values(), NOTHING)
+        faults = [fault_of(self._log, each) for each in damage]
+        return Lost(total, lost, {**all_.spent, **self.spent}, all_.used, faults)
 
     def damage(self) -> list[Fault]:
         """What of the segments read so far is not a valid line, in their order: it counts as not done.
@@ -344,9 +349,9 @@ class WorkLog:
         try:
             self._log.sync()
         finally:
+            self.leases.release()  # which says what was written
             self._log.close()
             self._ahead.clear()
-            self.leases.release()
 
     def _scan(self, number: int) -> None:
         segment = self._segments[number]

@@ -51,20 +51,22 @@ class Written(NamedTuple):
     Attributes:
         rows: finished units.
         spent: what their requests have cost, by currency.
+        used: whether rows state a usage, so that to repeat them costs, whatever it is.
     """
 
     rows: int = 0
     spent: Mapping[str, float] = {}
+    used: bool = False
 
     def plus(self, other: Written) -> Written:
         """Both together.
 
         Example:
             >>> Written(1, {"EUR": 0.5}).plus(Written(2, {"EUR": 0.25}))
-            Written(rows=3, spent={'EUR': 0.75})
+            Written(rows=3, spent={'EUR': 0.75}, used=False)
         """
         spent = {name: self.spent.get(name, 0.0) + cost for name, cost in other.spent.items()}
-        return Written(self.rows + other.rows, {**self.spent, **spent})
+        return Written(self.rows + other.rows, {**self.spent, **spent}, self.used or other.used)
 
 
 NOTHING: Final = Written()
@@ -222,10 +224,10 @@ def _read_worker(process: Any, beat: Any, seq: Any, units: Any, is_fenced: Any) 
     return Worker(identity, beat, _read_count(seq), tuple(_read_count(unit) for unit in units), is_fenced)
 
 
-def _read_written(rows: Any, spent: Any) -> Written:
-    if not all(type(cost) is float for cost in spent.values()):
+def _read_written(rows: Any, spent: Any, used: Any) -> Written:
+    if not all(type(cost) is float for cost in spent.values()) or type(used) is not bool:
         raise TypeError(spent)
-    return Written(_read_count(rows), spent)
+    return Written(_read_count(rows), spent, used)
 
 
 def _read_count(value: Any) -> int:

@@ -182,7 +182,8 @@ def find_missing(written: Mapping[str, Written], rows: Mapping[str, int]) -> Ite
     for name, known in sorted(written.items()):
         lost = known.rows - rows.get(name, 0)
         if name not in rows:
-            yield Damage(name, 0, 0, 0, f"is missing, with at least {plural(lost, 'row')}", lost)
+            has_lost = f"is missing, with at least {plural(lost, 'row')}" if lost else "is missing"
+            yield Damage(name, 0, 0, 0, has_lost, lost)
         elif lost > 0:
             yield Damage(name, 0, 0, 0, f"has lost at least {plural(lost, 'row')}", lost)
 
@@ -259,7 +260,7 @@ def fault_of(log: Readable, damage: Damage) -> Fault:
     if not damage.line:
         return Fault(
             log.path(damage.segment),
-            f"{damage.reason}, which counts as not done",
+            f"{damage.reason}; what it had counts as not done",
         )
     return Fault(f"{log.path(damage.segment)}:{damage.line}", f"damaged: {damage.reason}; it counts as not done")
 
