@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from evaluand.aggregation.kind import AGGREGATIONS
-from evaluand.cli.carry_out import carry_out, words_to_repeat
+from evaluand.cli.carry_out import carry_out, repeat_lost_option, words_to_repeat
 from evaluand.cli.command import argument, make_command, option
 from evaluand.cli.gates import conclude
 from evaluand.cli.import_results import note_import
@@ -108,6 +108,7 @@ class _Options:
     fresh: bool = option("Repeat every grade of these scorers.")
     retry_failed: bool = option("Repeat the grades that failed.")
     keep_answers: bool = option("Take grades over though a scorer has changed; every number shows it.")
+    repeat_lost: bool = repeat_lost_option
     budget: Budget | None = budget_option
     folder: Place = store_option
     as_json: bool = json_option
@@ -146,7 +147,7 @@ def command(options: _Options) -> None:
         if options.budget is not None:
             regrading.policy = replace(regrading.policy, budget=options.budget)
         regrading.origin |= {"grade": redact_command(words)}
-        again = {name: getattr(options, name) for name in ("fresh", "retry_failed", "keep_answers")}
+        again = {name: getattr(options, name) for name in ("fresh", "retry_failed", "keep_answers", "repeat_lost")}
         request = ExperimentRequest(calls=False, **again)
         results = carry_out(regrading, store, request, progress, ["grade", *words])
     failed = print_results(results, store, as_json=options.as_json, quiet=options.quiet)

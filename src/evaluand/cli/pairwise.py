@@ -44,7 +44,7 @@ from evaluand.store.store import Manifest
 
 _NEW = ("judge", "by_score", "schedule", "baseline", "budget", "orders", "seed", "limit", "name")
 """The options that need `--pairwise` and say which matches are played."""
-_HOW = ("retry_failed", "keep_answers", "same_failures")
+_HOW = ("retry_failed", "keep_answers", "repeat_lost", "same_failures")
 """The further options that need it."""
 _OLD = ("scorers", "metrics", "missing", "flips", "by", "where", "over")
 """The options that `--pairwise` does not have."""
@@ -82,6 +82,9 @@ class PairwiseOptions:
     name: str | None = option("Of --pairwise: a name for the matches and their ratings.", metavar="NAME")
     retry_failed: bool = option("Of --pairwise: repeat the judgements that failed.")
     keep_answers: bool = option("Of --pairwise: take judgements over though the judge has changed.")
+    repeat_lost: bool = option(
+        "Of --pairwise: repeat judgements that cost, where the stored ones are damaged or missing."
+    )
     same_failures: int | None = option(
         "Of --pairwise: stop if the first N judgements fail alike; 0 never stops.  [default: 20]",
         type=click.IntRange(min=0),
@@ -140,7 +143,7 @@ def compare_pairwise(
         earlier = Matches(store, before) if before and store.is_sealed(Matches.kind, before) else None
         note_unpinned(tournament, in_yaml=False)
         with reported_stop(store, progress, can_resume=not has_secrets, budget=money):
-            asked = {part: options[part] for part in ("name", "limit", "retry_failed", "keep_answers")}
+            asked = {part: options[part] for part in ("name", "limit", "retry_failed", "keep_answers", "repeat_lost")}
             matches = tournament.play(matcher, by_label, origin=origin, **asked)
             ratings = tournament.rate(matches, name=name)
         _note_smaller_matches(earlier, matches, store)

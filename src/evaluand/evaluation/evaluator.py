@@ -52,6 +52,7 @@ from evaluand.models.preflight import check_prices
 from evaluand.models.usage_total import RowUsage
 from evaluand.run.earlier_work import facts_of, last_attempt, named_work, note_made
 from evaluand.run.kind import RUNS
+from evaluand.run.lost_answers import settle_lost
 from evaluand.run.request import StepOptions, StepRequest
 from evaluand.run.runner import Run
 from evaluand.store import tables
@@ -262,6 +263,8 @@ class Evaluator:
             ),
             resume=request.resume,
             about=lambda: grading.about(request, earlier),
+            repeat_lost=request.repeat_lost,
+            origin=request.origin,
         )
         total = sum(run.counts.values()) * len(grading.scorers)
         if is_made := "digest" in manifest:
@@ -274,7 +277,7 @@ class Evaluator:
         else:
             note_made(store, "evaluations", manifest["id"])
             with closing(_Job(self, store, grading, manifest, earlier)) as job:
-                job.perform(judged or {})
+                job.perform(judged or {}, request.repeat_lost)
             why = "; ".join(dict.fromkeys([*job.stale, *grading.describe_unpinned(request)]))
             receipt = replace(job.tally, total=total).receipt(why=why, usage=job.usage)
         evaluation = Evaluation(store, manifest["id"], receipt)
@@ -438,7 +441,7 @@ class _Job:
         """Why rows were graded again whose inputs have changed."""
         return [of.inputs.why for of in self.earlier.values() if of.inputs.why] if self.tally.called else []
 
-    def perform(self, judged: KnownScores | KnownRows) -> None:
+    def perform(self, judged: KnownScores | KnownRows, repeat_lost: bool) -> None:
         """Grades every row by every scorer, and seals the evaluation unless another process does."""
         for number, (name, scorer) in enumerate(self.grading.scorers.items()):
             lane = self._open_lane(number, scorer)
@@ -447,11 +450,18 @@ class _Job:
             elif isinstance(judged, KnownRows):  # they become tables when the evaluation is sealed
                 self.known, self.graders[name] = judged, self._make_grader(scorer, self.evaluator.policy)
             else:
-                self._grade(lane, name, scorer, judged.get(name, ()))
+                self._grade(lane, name, scorer, judged.get(name, ()), repeat_lost)
         if take_turn_to_seal(self.lanes[0], self.is_sealed, self.evaluator.policy):
             self._seal()
 
-    def _grade(self, lane: WorkLog, name: str, scorer: Scorer, judged: Iterable[KnownScore] | ScoredRows) -> None:
+    def _grade(
+        self,
+        lane: WorkLog,
+        name: str,
+        scorer: Scorer,
+        judged: Iterable[KnownScore] | ScoredRows,
+        repeat_lost: bool,
+    ) -> None:
         """Grades every row of the run by one scorer."""
         earlier = self.earlier[name]
         inputs = earlier.inputs
@@ -475,6 +485,7 @@ class _Job:
         if lane.n_done < lane.slots:
             find_open = partial(self.grading.open_slots, name, lane.is_done)
             tally.reused += take_over(lane, earlier.lines(self.manifest, find_open, label))
+        settle_lost(self.store, self.manifest, lane, inputs, tally, "grade", repeat=repeat_lost, part=name)
         options: dict[str, Any] = {"sealed": self.is_sealed, "observer": inputs.observer}
         of_scorer = f"scorer {name!r}", self.manifest["attempt"], lane, self.rows.take
         keyed = grader.work(*of_scorer, self.evaluator.engine, tally, **options)

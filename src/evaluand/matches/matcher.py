@@ -55,6 +55,7 @@ from evaluand.models.account import Account
 from evaluand.models.preflight import check_prices
 from evaluand.run.earlier_work import facts_of, last_attempt, named_work, note_made
 from evaluand.run.kind import RUNS
+from evaluand.run.lost_answers import settle_lost
 from evaluand.run.request import Request, RequestOptions
 from evaluand.run.responses import span_row
 from evaluand.run.runner import Run
@@ -154,6 +155,8 @@ class Matcher:
             ),
             resume=request.resume,
             about=lambda: pairing.about(request, earlier),
+            repeat_lost=request.repeat_lost,
+            origin=request.origin,
         )
         if "digest" in manifest:
             matches = Matches(store, manifest["id"])
@@ -165,7 +168,7 @@ class Matcher:
             return _with_receipt(matches, Tally(), why, {})
         note_made(store, "matches", manifest["id"])
         with closing(pairing.judge):
-            job = _Job(self, pairing, manifest, earlier)
+            job = _Job(self, pairing, manifest, earlier, request.repeat_lost)
             job.perform()
             usage = job.seal()
         why = [*job.why, checked if job.tally.reused and inputs.identity.pinned else ""]
@@ -286,9 +289,16 @@ def _with_receipt(matches: Matches, tally: Tally, why: Sequence[str], usage: Map
 class _Job:
     """Matches in progress."""
 
-    def __init__(self, matcher: Matcher, pairing: _Pairing, manifest: Manifest, earlier: EarlierJudgements) -> None:
+    def __init__(
+        self,
+        matcher: Matcher,
+        pairing: _Pairing,
+        manifest: Manifest,
+        earlier: EarlierJudgements,
+        repeat_lost: bool,
+    ) -> None:
         self.matcher, self.pairing, self.store = matcher, pairing, earlier.store
-        self.manifest, self.earlier, self.inputs = manifest, earlier, earlier.inputs
+        self.manifest, self.earlier, self.inputs, self.repeat_lost = manifest, earlier, earlier.inputs, repeat_lost
         self.n_lanes = 0
         self.spent: dict[str, dict[str, float]] = {}  # by the number of the lane
         self.rounds: list[dict[str, np.ndarray]] = []  # the columns of their matches
@@ -344,6 +354,8 @@ class _Job:
                 label = "the judge" if name is None else f"the judge of {shown_name(name)}"
                 lines = self.earlier.lines(self.manifest, partial(_open_slots, keys, lane), label)
                 tally.reused += take_over(lane, lines)
+            repeat = self.repeat_lost
+            settle_lost(self.store, self.manifest, lane, self.inputs, tally, "judgement", repeat=repeat)
             earlier = frozenset(lane.done(0))
             self._call(lane, stream)
             if not self.is_sealed():

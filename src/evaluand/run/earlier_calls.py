@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from orjson import Fragment
 
+from evaluand.core.errors import warn
 from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Dataset, ExampleStream
 from evaluand.engine.policy import Policy
@@ -24,6 +25,7 @@ from evaluand.run.dataset_fit import prepare
 from evaluand.run.earlier_work import CHECKED, EarlierWork, Records, Repeats
 from evaluand.run.responses import INPUTS, LANE, N_FIELDS, SpanStream, spans_of
 from evaluand.store.journal import WorkLog
+from evaluand.store.manifests import DamagedFile
 from evaluand.store.store import Manifest, MemoryStore, Store
 from evaluand.store.tables import COMPLETED
 from evaluand.store.window import WindowedStore
@@ -105,7 +107,7 @@ def _open_records(lane: WorkLog, replications: int) -> Records:
 
 def _sealed_records(store: Store, manifest: Manifest, slots: np.ndarray | None) -> Records:
     id = manifest["id"]
-    spans = SpanStream(spans_of(store, manifest) if slots is None else _spans_at(store, manifest, slots))
+    spans = SpanStream(_if_readable(spans_of(store, manifest) if slots is None else _spans_at(store, manifest, slots)))
     numbers = count() if slots is None else iter(slots.tolist())
     for batch in store.read("runs", id, "responses", at=slots):
         columns = {name: batch.column(name) for name in batch.schema.names}
@@ -116,6 +118,14 @@ def _sealed_records(store: Store, manifest: Manifest, slots: np.ndarray | None) 
             traced = spans.of(row[INDEX], row["replication"])
             if row["status"] == COMPLETED:
                 yield slot, key_of(row["digest"], row["replication"]), _record(row, traced)
+
+
+def _if_readable(spans: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Spans; none where their table is damaged, which is no reason to repeat calls."""
+    try:
+        yield from spans
+    except DamagedFile as error:
+        warn(f"{error.place}: {error.reason}; the answers are taken over without their traces")
 
 
 def _spans_at(store: Store, manifest: Manifest, slots: np.ndarray) -> Iterator[pa.RecordBatch]:

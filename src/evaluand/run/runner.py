@@ -43,6 +43,7 @@ from evaluand.run.calls import Calls
 from evaluand.run.dataset_fit import prepare
 from evaluand.run.earlier_calls import EarlierCalls
 from evaluand.run.earlier_work import MOST_CHANGES, facts_of, last_attempt, named_work, note_made
+from evaluand.run.lost_answers import settle_lost
 from evaluand.run.request import Request, RequestOptions
 from evaluand.run.responses import (
     INPUTS,
@@ -62,7 +63,7 @@ from evaluand.run.responses import (
 )
 from evaluand.run.task import Recorded, Runnable, Task, as_task
 from evaluand.store.ownership import note_foreign
-from evaluand.store.store import Manifest, MemoryStore, Store, begin, check_store, exists
+from evaluand.store.store import Manifest, MemoryStore, Store, begin, check_store, exists, give_name
 from evaluand.store.tables import FAILED
 from evaluand.trace.values import text_of
 
@@ -211,7 +212,7 @@ class Runner:
         calls = Calls.requested(task, dataset, request.limit, replications, seed)
         check_prices(self.policy, calls.task)
         self.engine.check(self.policy)
-        calls = replace(calls, dataset=calls.dataset.save(self.store))
+        named, calls = calls.dataset.name, replace(calls, dataset=calls.dataset.save(self.store))
         earlier = self._earlier(calls, request)
         last = last_attempt(self.store, "runs", calls.spec)
         checked = "" if request.fresh else earlier.check(last, calls.open_slots)
@@ -224,6 +225,9 @@ class Runner:
             again=lambda last: self._needs_attempt(last, request, earlier),
             resume=request.resume,
             about=lambda: self._manifest_facts(calls, request, earlier),
+            repeat_lost=request.repeat_lost,
+            origin=request.origin,
+            dataset=named,
         )
         if "digest" in manifest:
             why = [f"nothing to do: the same task, dataset and seed were run on {manifest['created'][:16]}Z", checked]
@@ -232,7 +236,7 @@ class Runner:
                 self.policy.shared_budget.count_earlier(f"runs/{manifest['id']}", manifest.get("spent", {}))
         else:
             note_made(self.store, "runs", manifest["id"])
-            receipt = _Job(self, calls, manifest, earlier).perform()
+            receipt = _Job(self, calls, manifest, earlier).perform(request.repeat_lost)
             why = [
                 earlier.inputs.why if receipt.called else "",
                 self._why(calls, earlier, manifest, request, receipt.called),
@@ -315,8 +319,7 @@ class Runner:
             warn(f"{shown_name(request.name or task.name)}: a stored run, which cannot be called again")
         if replications not in (None, task.replications):
             warn(f"{shown_name(request.name or task.name)}: a stored run, with {task.replications} replications")
-        if request.name is not None:
-            self.store.refer(request.name, "runs", run.id)
+        give_name(self.store, request.name, "runs", run.id, request.origin, Dataset.from_data(dataset).name)
         named = Run(self.store, run.id, _stored_receipt(run))
         named.called = request.name
         return named
@@ -407,7 +410,7 @@ class _Job:
         self.account = Account(f"runs/{self.id}", self.lane, runner.policy)
         self.calling = Calling(calls.task, calls.seed, manifest["attempt"], runner.policy, self.account)
 
-    def perform(self) -> Receipt:
+    def perform(self, repeat_lost: bool) -> Receipt:
         """Makes the calls that are missing, and seals the run."""
         try:
             self.lane.refresh()
@@ -420,6 +423,8 @@ class _Job:
             if self.lane.n_done < self.lane.slots:
                 find_open = partial(self.calls.open_slots, self.lane.is_done)
                 self.tally.reused = take_over(self.lane, self.earlier.lines(self.manifest, find_open, self.tally.label))
+            inputs = self.earlier.inputs
+            settle_lost(self.store, self.manifest, self.lane, inputs, self.tally, "answer", repeat=repeat_lost)
             used = RowUsage(self.lane.done(0))
             progress = self.runner.progress(self.tally) if self.runner.progress else nullcontext()
             with progress, observable(self.runner.policy.observe_models):

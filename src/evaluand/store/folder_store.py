@@ -31,7 +31,7 @@ from evaluand.store.folder import Folder
 from evaluand.store.folder_journals import REMOVED, is_known, stray, strays_in_journal
 from evaluand.store.journal import WorkLog
 from evaluand.store.journals import Journals
-from evaluand.store.kinds import find_kind, kind_names, singular
+from evaluand.store.kinds import kind_names
 from evaluand.store.manifests import (
     JOURNAL,
     LOST,
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from evaluand.store.store import Indices
 
 REFS: Final = "refs"
-_LOST_JOURNAL: Final = "is missing, and with it what the app recorded"
+_LOST_JOURNAL: Final = "is missing, and with it what was finished"
 REF_FILE: Final = re.compile(r"[0-9a-f]{32}\.json")
 _CHECK_FILE: Final = re.compile(r"check-([0-9a-f]{32})\.json")
 _OF_ARTIFACT: Final = re.compile(rf"manifest\.json|open\.json|journal|{_CHECK_FILE.pattern}|{TABLE_FILE.pattern}")
@@ -174,17 +174,12 @@ class FolderStore:
         if "digest" in manifest:
             return (resized_tables if quick else damaged_tables)(folder, manifest["tables"])
         if self._has_lost_journal(kind, id):
-            hint = f"restore it, or close the {singular(kind)} without it: `evaluand resume {id}`"
+            hint = "restore it, or start the same work again, which continues without it"
             return [Fault(str(folder.path / JOURNAL), f"{_LOST_JOURNAL}; {hint}")]
-        return self.journals.find_damage(kind, id)
+        return [] if quick else self.journals.find_damage(kind, id)
 
     def _has_lost_journal(self, kind: str, id: str) -> bool:
-        """Whether an open artifact has no journal, although its kind keeps one, with files, from its beginning.
-
-        Those of other kinds may have been empty, which git and archives leave out, and what they had is done again.
-        """
-        if not find_kind(kind).keeps_journal:
-            return False
+        """Whether an open artifact has no journal, although it had one from its beginning."""
         sealed, opened = self.folder(kind, id).states([SEALED, OPEN])
         return sealed is None and opened is not None and not self.journals.exists(kind, id)
 
@@ -205,11 +200,16 @@ class FolderStore:
     def find(self, kind: str, origin: str) -> list[str]:
         return self.catalog.find(kind, origin)
 
-    def refer(self, name: str, kind: str, id: str) -> None:
+    def refer(self, name: str, kind: str, id: str, about: Mapping[str, Any] = {}) -> None:
         folder = self.top / REFS
         with _needing(folder):
             folder.make()
-            folder.put(ref_file(check_name(name), kind), ref_text(Ref(name, kind, id)))
+            folder.put(ref_file(check_name(name), kind), ref_text(Ref(name, kind, id), about))
+
+    def about(self, name: str, kind: str) -> Mapping[str, Any]:
+        with suppress(EngineError, FileNotFoundError):
+            return read_ref(self.top / REFS, ref_file(name, kind))[1]
+        return {}
 
     def refs(self) -> list[Ref]:
         return sorted(ref for _, ref in self.ref_files())
@@ -226,7 +226,7 @@ class FolderStore:
         for kind in kind_names() if _can_be_name(name) and not folder.blocked() else ():
             file = ref_file(name, kind)
             try:
-                yield kind, read_ref(folder, file)
+                yield kind, read_ref(folder, file)[0]
             except FileNotFoundError:
                 continue
             except EngineError as error:
@@ -244,7 +244,7 @@ class FolderStore:
         """Why the name in a file cannot be used; None if it can, or if the file does not exist."""
         folder = self.top / REFS
         try:
-            return self._ref_fault(file, read_ref(folder, file))
+            return self._ref_fault(file, read_ref(folder, file)[0])
         except FileNotFoundError:
             return None
         except EngineError as error:

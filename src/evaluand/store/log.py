@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
-import secrets
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
-from weakref import WeakSet
 
-from evaluand.core.errors import EngineError, Fault
-from evaluand.core.system import call_after_fork
+from evaluand.core.errors import EngineError
 from evaluand.store import io
+from evaluand.store.forks import begun_anew_in_forks
 from evaluand.store.io import DiskFolder
-from evaluand.store.segments import EARLIER_SUFFIX, SUFFIX, add_checksums, fault_of, find_damage, seed_of
+from evaluand.store.lease_state import NOTHING, Written
+from evaluand.store.segments import EARLIER_SUFFIX, SUFFIX, add_checksums, new_segment, seed_of
 
 
 class FileLog:
@@ -38,9 +36,9 @@ class FileLog:
     def __init__(self, folder: DiskFolder, scope: str) -> None:
         self._folder, self._scope = folder, scope
         self._begin()
-        _logs.add(self)
+        begun_anew_in_forks.add(self)
 
-    def append(self, data: bytes) -> bool:
+    def append(self, data: bytes, written: Written = NOTHING) -> bool:
         own = self._own or self._create()
         if own is None:
             return False
@@ -49,7 +47,17 @@ class FileLog:
         except EngineError:
             self._retire(own)  # the segment may end in an incomplete line
             raise
+        with self._lock:
+            own.written = own.written.plus(written)
         return True
+
+    def begin(self) -> None:
+        if self._own is None:
+            self._create()
+
+    def written(self) -> Mapping[str, Written]:
+        with self._lock:
+            return {own.name: own.written for own in (*self._retired, self._own) if own is not None}
 
     def is_removed(self) -> bool:
         own = self._own
@@ -98,10 +106,7 @@ class FileLog:
         self._lock = threading.Lock()
         self._own: _OwnSegment | None = None
         self._retired: list[_OwnSegment] = []
-        self._choose()
-
-    def _choose(self) -> None:
-        self.segment = f"{time.time_ns():020d}-{secrets.token_hex(4)}{SUFFIX}"
+        self.segment = new_segment()
 
     def _create(self) -> _OwnSegment | None:
         """This writer's segment, made by the first thread that writes; None if the journal no longer exists."""
@@ -125,31 +130,14 @@ class FileLog:
             if own is self._own:
                 self._retired += [] if own is None else [own]
                 self._own = None
-                self._choose()
+                self.segment = new_segment()
 
-    def _fork(self) -> None:
+    def fork(self) -> None:
         """In a forked process: the segment remains that of the parent."""
+        _readers.fork()
         self._lock = threading.Lock()
         self.close()
         self._begin()
-
-
-def find_journal_damage(folder: DiskFolder, scope: str) -> list[Fault]:
-    """The damaged lines in the logs of a journal.
-
-    Args:
-        folder: the folder of the journal.
-        scope: kind and id of its artifact.
-    """
-    faults = []
-    for name in folder.folders():
-        log = FileLog(folder / name, f"{scope}/{name}")
-        try:
-            with suppress(FileNotFoundError):  # another process has sealed the artifact
-                faults += [fault_of(log, damage) for damage in find_damage(log)]
-        finally:
-            log.close()
-    return faults
 
 
 @dataclass(eq=False, slots=True)
@@ -158,6 +146,7 @@ class _OwnSegment:
     handle: int
     seed: int
     has_lasting_name: bool = False
+    written: Written = NOTHING
 
 
 _SEGMENT: Final = re.compile(rf"[0-9A-Za-z._-]+({re.escape(SUFFIX)}|{re.escape(EARLIER_SUFFIX)})")
@@ -199,13 +188,3 @@ class _Readers:
 
 MAX_READERS: Final = 32
 _readers = _Readers()
-_logs: Final = WeakSet[FileLog]()
-
-
-def _fork() -> None:
-    _readers.fork()
-    for log in [*_logs]:
-        log._fork()
-
-
-call_after_fork(_fork)

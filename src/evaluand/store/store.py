@@ -10,7 +10,6 @@ import datetime as dt
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from evaluand.core.errors import EngineError, Fault, NotFound, SpecError, nearest, warn, with_article
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
     Indices = np.ndarray[Any, np.dtype[np.int64]]
 
-FORMAT = 2
+FORMAT = 3
 
 Manifest = dict[str, Any]
 """Keys: format, kind, id, name, spec, attempt, created, provenance and seal; of work also work, pinned, observed, fresh
@@ -125,7 +124,7 @@ class Store(Protocol):
         """The damage of a sealed artifact's tables or of an open one's journal.
 
         Args:
-            quick: compare the sizes of tables alone, and read none.
+            quick: compare the sizes of tables alone, and read none; nor the lines of a journal.
         """
 
     def checks(self, kind: str, id: str) -> dict[str, dict[str, Any]]:
@@ -145,8 +144,20 @@ class Store(Protocol):
             origin: the digest of the work (task or scorers with parameters) or of the artifact; the id of a dataset.
         """
 
-    def refer(self, name: str, kind: str, id: str) -> None:
-        """Makes a name refer to an artifact; a name refers to one artifact of each kind."""
+    def refer(self, name: str, kind: str, id: str, about: Mapping[str, Any] = {}) -> None:
+        """Makes a name refer to an artifact; a name refers to one artifact of each kind.
+
+        Args:
+            about: what belongs to the name, see `about`.
+        """
+
+    def about(self, name: str, kind: str) -> Mapping[str, Any]:
+        """What belongs to the name of an artifact, which may have several.
+
+        Returns:
+            When the name was given (`created`), what the caller knew of the origin of the work under it (`origin`), and
+            the name of its dataset (`dataset`); nothing of names that stores of formats 1 and 2 have.
+        """
 
     def refs(self) -> list[Ref]:
         """All names, sorted."""
@@ -166,6 +177,7 @@ class MemoryStore:
         self._tables: dict[tuple[str, str, str], list[pa.RecordBatch]] = {}
         self._lanes: dict[tuple[str, str, str], tuple[MemoryLog, MemoryShards]] = {}
         self._refs: dict[tuple[str, str], Ref] = {}
+        self._about: dict[tuple[str, str], Mapping[str, Any]] = {}
         self._checks: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
         self._sealing = threading.Lock()  # of drafts of one artifact, the first that is sealed stays
 
@@ -231,8 +243,12 @@ class MemoryStore:
         found = [m for m in manifests if origin in found_by(m)]
         return [m["id"] for m in sorted(found, key=lambda m: m["created"], reverse=True)]
 
-    def refer(self, name: str, kind: str, id: str) -> None:
-        self._refs[kind, check_name(name)] = Ref(name, kind, id)
+    def refer(self, name: str, kind: str, id: str, about: Mapping[str, Any] = {}) -> None:
+        self._about[kind, check_name(name)] = decode(encode(about))
+        self._refs[kind, name] = Ref(name, kind, id)
+
+    def about(self, name: str, kind: str) -> Mapping[str, Any]:
+        return self._about.get((kind, name), {})
 
     def refs(self) -> list[Ref]:
         return sorted(self._refs.values())
@@ -299,6 +315,40 @@ def check_name(name: str) -> str:
     if any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or 0xD800 <= ord(c) < 0xE000 for c in name):
         raise SpecError(f"a name must not have control characters: {name!r}")
     return name
+
+
+def give_name(
+    store: Store,
+    name: str | None,
+    kind: str,
+    id: str,
+    origin: Mapping[str, Any] | None = None,
+    dataset: str | None = None,
+) -> None:
+    """Makes a name refer to an artifact, with what belongs to the name.
+
+    Args:
+        name: None for no name.
+        origin: what the caller knows of the origin of the work under this name.
+        dataset: the name of its dataset there.
+    """
+    if name is None:
+        return
+    earlier = store.about(name, kind) if Ref(name, kind, id) in store.named(name) else {}
+    about = {"created": earlier.get("created") or now(), "origin": dict(origin or {})}
+    store.refer(name, kind, id, about | ({} if dataset is None else {"dataset": dataset}))
+
+
+def as_named(store: Store, manifest: Manifest, name: str | None) -> Manifest:
+    """A manifest with the name by which it was asked for, and the origin of the work under that name.
+
+    Without a name, or what belongs to it, that of the work for which it was made first.
+    """
+    kind = manifest["kind"]
+    about = {} if name is None or Ref(name, kind, manifest["id"]) not in store.named(name) else store.about(name, kind)
+    if not about:
+        return manifest
+    return manifest | {"name": name, "provenance": manifest["provenance"] | {"origin": about["origin"]}}
 
 
 def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]:
@@ -486,6 +536,9 @@ def begin(
     again: Callable[[str], bool],
     resume: str | None,
     about: Callable[[], Manifest],
+    repeat_lost: bool = True,
+    origin: Mapping[str, Any] | None = None,
+    dataset: str | None = None,
 ) -> Manifest:
     """The manifest of the attempt at a spec to work on: already sealed, open, or opened now.
 
@@ -493,22 +546,29 @@ def begin(
         again: whether to make a further attempt, called with the id of the last.
         resume: the id of the attempt to continue.
         about: returns the rest of the manifest; called only if there is work to do.
+        repeat_lost: whether open work that asks models is continued although its journal is missing.
+        origin: belongs to the name, see `Store.about`; so does `dataset`.
 
     Raises:
         SpecError: `resume` is not an attempt at this spec.
-        EngineError: the stored manifest has another spec than its id says, or the size of a table has changed.
+        EngineError: the stored manifest has another spec than its id says, or its journal is missing.
     """
     id, attempt = _attempt(store, kind, spec, again, resume)
     if store.is_sealed(kind, id):
         manifest = store.manifest(kind, id)
-        for fault in store.damage(kind, id, quick=True):
-            raise EngineError(f"{fault}; `evaluand gc --damaged` removes what is damaged, to be made again")
     else:
         head = {"format": FORMAT, "kind": kind, "id": id, "name": name, "spec": spec, "attempt": attempt}
+        opened = None if repeat_lost else _manifest_if_sound(store, kind, id)
+        if opened is not None and asks_models(opened) and (faults := store.damage(kind, id, quick=True)):
+            raise EngineError(f"{faults[0]} if --repeat-lost (repeat_lost=True) is added, as it asks models")
         manifest = check_identity(store.open(with_mac(store, head | about() | {"created": now()})))
-    if name is not None:
-        store.refer(name, kind, id)
+    give_name(store, name, kind, id, origin, dataset)
     return manifest
+
+
+def asks_models(manifest: Manifest) -> bool:
+    """Whether work is known to ask models, so that to repeat it costs."""
+    return bool(manifest["provenance"].get("models") or manifest["provenance"].get("judges"))
 
 
 def check_identity(manifest: Manifest) -> Manifest:
@@ -582,9 +642,18 @@ def _attempt(
                 f" {find_kind(kind).restart}"
             )
         return resume, made.index(resume)
-    if made and (_is_open_and_damaged(store, kind, made[-1]) or not again(made[-1])):
-        return made[-1], len(made) - 1
+    if made and not describe_damage(store, kind, made[-1]):
+        if _is_open_and_damaged(store, kind, made[-1]) or not again(made[-1]):
+            return made[-1], len(made) - 1
+    elif made:
+        warn(f"{describe_damage(store, kind, made[-1])}; it is made again, with what can be read of it")
     return artifact_id(kind, spec, len(made)), len(made)
+
+
+def describe_damage(store: Store, kind: str, id: str) -> str:
+    """What is damaged of the tables of a finished artifact, by their sizes alone; empty if nothing is."""
+    faults = store.damage(kind, id, quick=True) if sealed_manifest(store, kind, id) else []
+    return f"{singular(kind)} {id[:12]} is damaged: {faults[0]}" if faults else ""
 
 
 def _is_open_and_damaged(store: Store, kind: str, id: str) -> bool:
@@ -593,9 +662,11 @@ def _is_open_and_damaged(store: Store, kind: str, id: str) -> bool:
 
 
 def attempts(store: Store, kind: str, spec: Mapping[str, Any]) -> list[str]:
-    """The ids of all attempts at a spec, the last one last."""
-    numbered = (artifact_id(kind, spec, number) for number in count())
-    return list(takewhile(lambda id: exists(store, kind, id), numbered))
+    """The ids of all attempts at a spec, the last one last; a damaged one may have been removed between others."""
+    made = list[str]()
+    while any(exists(store, kind, artifact_id(kind, spec, number)) for number in (len(made), len(made) + 1)):
+        made.append(artifact_id(kind, spec, len(made)))
+    return made
 
 
 def now() -> str:
