@@ -183,7 +183,8 @@ def test_a_second_experiment_with_the_same_task_changes_nothing_that_the_first_s
         ]
         texts += [folder.done("export", "first", "--table", "metrics"), folder.done("export", "first/mine")]
         texts += [folder.done("export", "first/mine", "--table", "tidy")]
-        return [*texts, *(json.dumps(page_of(folder, f"{part}/first")) for part in ("results", "answers", "sections"))]
+        pages = (json.dumps(page_of(folder, f"{part}/first")) for part in ("results", "answers", "sections"))
+        return [*texts, *(re.sub(r"report [-\d]+ [:\d]+ UTC", "", page) for page in pages)]  # when it was written
 
     folder.done("run", experiment(folder, "first", "{{mine: 'shop.py:upper'}}"))
     before = shown()
