@@ -61,7 +61,7 @@ def decode(text: bytes | str) -> Any:
     """
     value = orjson.loads(text)
     marked = '"$' in text if isinstance(text, str) else b'"$' in text
-    return _restore(value) if marked else value
+    return restore(value) if marked else value
 
 
 def restore(value: Any) -> Any:
@@ -71,7 +71,17 @@ def restore(value: Any) -> Any:
         >>> restore({"$bytes": "cmF3"})
         b'raw'
     """
-    return _restore(value)
+    if isinstance(value, list):
+        return [restore(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if len(value) == 1:
+        ((key, item),) = value.items()
+        if key.startswith("$$"):
+            return {key[1:]: restore(item)}
+        if key in _READERS:
+            return _READERS[key](item)
+    return {key: restore(item) for key, item in value.items()}
 
 
 def stored_form(value: object) -> Any:
@@ -256,17 +266,3 @@ _READERS: dict[str, Callable[[str], Any]] = {f"${name}": read for _, name, _, re
     "$int": int,
     "$float": float,
 }
-
-
-def _restore(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_restore(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if len(value) == 1:
-        ((key, item),) = value.items()
-        if key.startswith("$$"):
-            return {key[1:]: _restore(item)}
-        if key in _READERS:
-            return _READERS[key](item)
-    return {key: _restore(item) for key, item in value.items()}

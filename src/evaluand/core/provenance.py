@@ -1,9 +1,8 @@
 """Where an artifact came from: facts worth recording that are not part of its identity."""
 
-import os
 import platform
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -13,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from evaluand._version import __version__
 from evaluand.core.checkout import find_checkout, read_commit
+from evaluand.core.system import working_folder
 from evaluand.core.user import user_settings
 
 PACKAGES = ("numpy", "pyarrow", "pydantic", "orjson")
@@ -25,7 +25,7 @@ def provenance(origin: Mapping[str, Any] | None = None) -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "packages": {name: _version(name) for name in PACKAGES},
-        "git": _git(_working_folder(), _looks.get() or user_settings().git_changes),
+        "git": _git(working_folder(), _looks.get() or user_settings().git_changes),
         "origin": dict(origin or {}),
     }
 
@@ -127,12 +127,6 @@ def look_for_git_changes() -> Iterator[None]:
 
 
 _looks: ContextVar[bool] = ContextVar("_looks", default=False)
-
-
-def _working_folder() -> str:
-    with suppress(OSError):  # it has been removed
-        return os.getcwd()
-    return os.sep
 
 
 @cache

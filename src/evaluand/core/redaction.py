@@ -17,7 +17,7 @@ import html
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import quote, quote_plus
@@ -219,9 +219,8 @@ def redact(text: str) -> str:
         >>> redact("connect postgres://me:word@host failed")
         'connect postgres://me:***@host failed'
     """
-    named = tuple((name, os.environ.get(name, "")) for name in os.environ if is_secret_variable(name))
     find = _redact if len(text) <= _CACHED else _redact.__wrapped__
-    return find(text, named, len(_in_use))
+    return find(text, _secret_variables(), len(_in_use))
 
 
 def use_secret(value: str, shown: str = HIDDEN) -> None:
@@ -345,10 +344,14 @@ def _redact(text: str, named: tuple[tuple[str, str], ...], in_use: int) -> str:
 
 def variable_values() -> dict[str, str]:
     """The values of the environment variables whose names mean credentials, each with `${NAME}`."""
-    return _values_of((name, os.environ.get(name, "")) for name in os.environ if is_secret_variable(name))
+    return _values_of(_secret_variables())
 
 
-def _values_of(named: Iterable[tuple[str, str]]) -> dict[str, str]:
+def _secret_variables() -> tuple[tuple[str, str], ...]:
+    return tuple((name, os.environ.get(name, "")) for name in os.environ if is_secret_variable(name))
+
+
+def _values_of(named: tuple[tuple[str, str], ...]) -> dict[str, str]:
     return {value.strip(): f"${{{name}}}" for name, value in named if _is_value(value.strip())}
 
 
@@ -461,17 +464,11 @@ def secret_in(value: Any, name: str, *, strict: bool = False) -> str | None:
         >>> secret_in({"api_key": "x"}, "headers"), secret_in("https://me:word@host", "url"), secret_in(["a"], "names")
         ('headers.api_key', 'url', None)
     """
-    if is_hidden(name.rpartition(".")[2], value, strict=strict):
-        return name
-    if isinstance(value, str):
-        return name if without_passwords(value) != value else None
-    if isinstance(value, Mapping):
-        found = (secret_in(item, f"{name}.{key}", strict=strict) for key, item in value.items())
-    elif isinstance(value, list | tuple):
-        found = (secret_in(item, name, strict=True) for item in value)
-    else:
-        return None
-    return next((place for place in found if place is not None), None)
+    for path, part, in_list in _parts_of(value, name):
+        is_named_so = is_hidden(path.rpartition(".")[2], part, strict=strict or in_list)
+        if is_named_so or (isinstance(part, str) and without_passwords(part) != part):
+            return path
+    return None
 
 
 def issued_in(value: Any, name: str) -> str | None:
@@ -483,25 +480,28 @@ def issued_in(value: Any, name: str) -> str | None:
         >>> issued_in({"api_key": "x"}, "parameters"), issued_in({"secret": "x"}, "parameters")
         ('parameters.api_key', None)
     """
-    if isinstance(value, str):
-        words = "".join(_WORDS.findall(name.rpartition(".")[2])).lower()
-        return name if value and (re.search(_ISSUED, words) or _TOKEN.search(value)) else None
-    if isinstance(value, Mapping):
-        found = (issued_in(item, f"{name}.{key}") for key, item in value.items())
-    elif isinstance(value, list | tuple):
-        found = (issued_in(item, name) for item in value)
-    else:
-        return None
-    return next((place for place in found if place is not None), None)
+    for path, part, _ in _parts_of(value, name):
+        words = "".join(_WORDS.findall(path.rpartition(".")[2])).lower()
+        if part and isinstance(part, str) and (re.search(_ISSUED, words) or _TOKEN.search(part)):
+            return path
+    return None
 
 
 def has_token(value: Any) -> bool:
     """Whether any text in data has the form of a token of a known issuer."""
-    if isinstance(value, str):
-        return _TOKEN.search(value) is not None
+    parts = _parts_of(value, "")
+    return any(_TOKEN.search(path) or (isinstance(part, str) and _TOKEN.search(part)) for path, part, _ in parts)
+
+
+def _parts_of(value: Any, path: str, in_list: bool = False) -> Iterator[tuple[str, Any, bool]]:
+    """Plain data and all that is in them: the path, the part, and whether it is in a list, which has no path."""
+    yield path, value, in_list
     if isinstance(value, Mapping):
-        return any(has_token(key) or has_token(item) for key, item in value.items())
-    return isinstance(value, list | tuple) and any(map(has_token, value))
+        for key, item in value.items():
+            yield from _parts_of(item, f"{path}.{key}", in_list)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _parts_of(item, path, True)
 
 
 def _hide_token(found: re.Match[str]) -> str:

@@ -49,6 +49,14 @@ def require_forks(what: str, instead: str) -> None:
         raise SpecError(f"{what} need forks, which this operating system ({sys.platform}) does not have; {instead}")
 
 
+def working_folder() -> str:
+    """The current directory; the root where it has been removed."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return os.sep
+
+
 @contextmanager
 def keep_process_state() -> Iterator[None]:
     """A block with code of the user, after which the current folder and the mask of new files are as before."""

@@ -43,9 +43,9 @@ import orjson
 
 from evaluand.core.fingerprint import CodeFacts
 from evaluand.core.fingerprint.files import CHANGED, Stamp, file_state, listing_state, portable, stamp_of, state_of
-from evaluand.core.fingerprint.homes import is_first_party, working_folder
+from evaluand.core.fingerprint.homes import is_first_party
 from evaluand.core.fingerprint.tokens import leaf
-from evaluand.core.system import call_after_fork
+from evaluand.core.system import call_after_fork, working_folder
 
 
 class Slotted(Protocol):

@@ -21,6 +21,7 @@ import orjson
 
 from evaluand.core.errors import DataError, Fault, SpecError, kind_of, nearest, warn
 from evaluand.core.files.paths import is_inside, outside_message, replaced
+from evaluand.core.identity import name_float
 
 Target = str | os.PathLike[str] | TextIO
 Source = Target | BinaryIO
@@ -174,7 +175,7 @@ def none_if_nan(value: Any) -> Any:
 def without_infinities(value: Any) -> Any:
     """A document with text instead of NaN and infinite numbers."""
     if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+        return name_float(value)
     if isinstance(value, Mapping):
         return {key: without_infinities(each) for key, each in value.items()}
     return [without_infinities(each) for each in value] if isinstance(value, list | tuple) else value

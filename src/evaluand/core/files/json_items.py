@@ -18,6 +18,7 @@ from typing import Any, Final
 import orjson
 
 from evaluand.core.errors import DataError, Fault
+from evaluand.core.files.regular import mapped
 
 _BRACKET: Final = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+([\[\]{}])', re.DOTALL)
 _SPACE: Final = re.compile(rb"[ \t\r\n]*+")
@@ -53,10 +54,7 @@ class JsonCursor:
     @classmethod
     def open(cls, path: Path) -> JsonCursor:
         """The beginning of a file, which is mapped, not read."""
-        with path.open("rb") as file:
-            if path.stat().st_size == 0:
-                return cls(b"", str(path))
-            return cls(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), str(path))
+        return cls(mapped(path), str(path))
 
     @property
     def kind(self) -> str:

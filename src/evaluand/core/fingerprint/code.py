@@ -55,17 +55,7 @@ MAX_WRAPPED = 50  # wrappers around a function before it is taken as any other o
 
 _SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 _MODULE_NAMES = frozenset(
-    (
-        "__builtins__",
-        "__cached__",
-        "__doc__",
-        "__file__",
-        "__loader__",
-        "__name__",
-        "__package__",
-        "__path__",
-        "__spec__",
-    )
+    str.split("__builtins__ __cached__ __doc__ __file__ __loader__ __name__ __package__ __path__ __spec__")
 )
 
 
@@ -74,7 +64,7 @@ class Code:
 
     def __init__(self, walk: Walk) -> None:
         self.parts, self.homes, self.lookup, self.secrets = walk.parts, walk.homes, walk.lookup, walk.secrets
-        self.value, self.held, self.ignores_changes = walk.value, walk.held, walk.ignores_changes
+        self.value, self.variable, self.ignores_changes = walk.value, walk.variable, walk.ignores_changes
         self.sources = Sources()
         self._constants: dict[tuple[int, str], bytes] = {}
 
@@ -162,10 +152,10 @@ class Code:
         named |= function.__kwdefaults__ or {}
         for name in sorted(named):
             at = place.named(f"{place.shown} (default of {name})")
-            yield leaf("default", name.encode()) + self.held(function, name, named[name], at)
+            yield leaf("default", name.encode()) + self.variable(function, name, named[name], at)
         for name, value in sorted(function.__dict__.items()):
             at = place.named(f"{place.shown}.{name}")
-            yield leaf("attribute", name.encode()) + self.held(function, name, value, at)
+            yield leaf("attribute", name.encode()) + self.variable(function, name, value, at)
 
     def _closure(self, function: types.FunctionType, place: Place) -> Iterator[bytes]:
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
@@ -174,7 +164,7 @@ class Code:
             except ValueError:  # not set yet
                 continue
             at = place.named(f"{place.shown} (closure variable {name})")
-            yield leaf("closure", name.encode()) + self.held(function, name, value, at)
+            yield leaf("closure", name.encode()) + self.variable(function, name, value, at)
 
     # -- names that code uses
 
@@ -226,15 +216,15 @@ class Code:
             self.lookup.meet(known)
             return leaf("object", known.encode())
         if self.is_unread(value) or (self.ignores_changes and plain_data(value, self.secrets) is None):
-            return self._constant(namespace, name, lambda at: self._made(name, namespace, value, at))
-        return self._constant(namespace, name, lambda at: self.held(namespace, name, value, at))
+            return self._constant(namespace, name, lambda at: self._object_of_library(name, namespace, value, at))
+        return self._constant(namespace, name, lambda at: self.variable(namespace, name, value, at))
 
-    def _made(self, name: str, namespace: Namespace, value: Any, place: Place) -> bytes:
+    def _object_of_library(self, name: str, namespace: Namespace, value: Any, place: Place) -> bytes:
         """A global of which not all may be read: also the statements that set it, and what these use."""
         source = self.sources.of(place.home.file, namespace)
         uses = Uses(chains_of(source.statements(name) if source else ()))
         used = self._used(uses, namespace, place)
-        return mix("made", self._start(name, namespace, place), self.held(namespace, name, value, place), *used)
+        return mix("made", self._start(name, namespace, place), self.variable(namespace, name, value, place), *used)
 
     def is_unread(self, value: Any) -> bool:
         """Whether an object is one of a library that may give something else each time: a client, a model."""
@@ -324,7 +314,7 @@ class Code:
             if written:
                 covered.add(name)
             self.lookup.attribute(name, value)
-            token = self.held(kind, name, value, place.named(f"{place.shown}.{name}"))
+            token = self.variable(kind, name, value, place.named(f"{place.shown}.{name}"))
             tokens.append(leaf("member", name.encode()) + token)
         return tokens, covered
 

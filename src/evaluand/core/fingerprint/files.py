@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import pathlib
 import re
@@ -13,12 +12,12 @@ from typing import Any, TypeGuard
 
 from evaluand.core import identity as ids
 from evaluand.core.errors import SpecError
-from evaluand.core.fingerprint.homes import Home, working_folder
+from evaluand.core.fingerprint.homes import Home
 from evaluand.core.fingerprint.tokens import leaf
+from evaluand.core.system import working_folder
 
 MAX_NAME = 260  # characters of a text that may name a file
 MAX_CLIMB = 3  # folders up from the code in which a path still belongs to the project
-BLOCK = 1 << 20
 SETTLED_NS = 2_000_000_000  # age from which a file with the same stamp is taken to be the same
 MAX_REMEMBERED = 100_000  # states of files in memory
 
@@ -144,7 +143,7 @@ def file_state(path: str, stamp: Stamp | None) -> str:
     if known is not None:
         return known
     try:
-        state = _content_digest(path)
+        state = ids.digest_of_file(pathlib.Path(path))
     except OSError:
         return UNREADABLE
     if time.time_ns() - stamp[-1] > SETTLED_NS:
@@ -176,21 +175,15 @@ _LEFT_BEHIND = frozenset(("__pycache__/", ".evaluand/"))  # by running the code 
 _states: dict[tuple[str, Stamp], str] = {}
 
 
-def _content_digest(path: str) -> str:
-    state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
-    with open(path, "rb") as file:
-        while block := file.read(BLOCK):
-            state.update(block)
-    return state.hexdigest()
-
-
 def _file_digest(path: str) -> str:
     """The digest of a file that must be readable."""
     stamp = stamp_of(path)
     if stamp is not None and not stat.S_ISREG(stamp[0]):
         raise OSError(errno.EINVAL, "it is not a regular file", path)
     state = file_state(path, stamp)
-    return _content_digest(path) if state in (ABSENT, UNREADABLE) else state  # which raises why it cannot be read
+    return (
+        ids.digest_of_file(pathlib.Path(path)) if state in (ABSENT, UNREADABLE) else state
+    )  # which raises why it cannot be read
 
 
 def _folder_digest(path: str) -> str:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluand.core.fingerprint.wrapping import innermost, is_a, is_readable, own_functions
+from evaluand.core.system import working_folder
 
 Namespace = Mapping[str, Any]
 
@@ -108,14 +109,6 @@ class Homes:
             self._own[id(kind)] = next(own_functions(kind), None)
             self._alive.append(kind)
         return self._own[id(kind)]
-
-
-def working_folder() -> str:
-    """The current directory."""
-    try:
-        return os.getcwd()
-    except OSError:  # it has been removed
-        return os.sep
 
 
 # -- modules

@@ -138,18 +138,23 @@ def _settings_in(node: ast.AST) -> Mapping[str, Sequence[ast.expr | None]]:
 
 def assigned(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     """The targets of an assignment, each with the expression that it is set to; those of `a, b = 1, 2` one by one."""
-    pairs: list[tuple[ast.expr, ast.expr]] = []
-    if isinstance(node, ast.Assign):
-        pairs = [(target, node.value) for target in node.targets]
-    elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
-        pairs = [(node.target, node.value)]
-    elif isinstance(node, ast.withitem) and node.optional_vars is not None:
-        pairs = [(node.optional_vars, node.context_expr)]
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            pairs = [(target, value) for target in targets]
+        case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
+            pairs = [(target, value)]
+        case ast.withitem(context_expr=value, optional_vars=ast.expr() as target):
+            pairs = [(target, value)]
+        case _:
+            return
     for target, value in pairs:
-        tuples = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts)
-        inner = list(zip(target.elts, value.elts, strict=True)) if tuples else []  # type: ignore[attr-defined]
-        starred = any(isinstance(each, ast.Starred) for pair in inner for each in pair)
-        yield from inner if inner and not starred else [(target, value)]
+        match target, value:
+            case ast.Tuple(elts=inner), ast.Tuple(elts=values) if len(inner) == len(values) and not any(
+                isinstance(part, ast.Starred) for part in (*inner, *values)
+            ):
+                yield from zip(inner, values, strict=True)
+            case _:
+                yield target, value
 
 
 def _name_set(node: ast.AST) -> str:

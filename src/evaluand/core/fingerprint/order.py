@@ -15,24 +15,34 @@ import ast
 import os
 import types
 from collections import deque
-from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 from evaluand.core.fingerprint.names import assigned
 from evaluand.core.fingerprint.parts import Place
 from evaluand.core.fingerprint.scope import Scope
 from evaluand.core.fingerprint.wrapping import innermost, is_a
 
-Name = str | tuple[int, str]
-"""An attribute or function, whatever it belongs to; or a variable, with the `id` of its definition."""
 
-Use = tuple[Place, int, str]
-"""A place in the code, its line, and what stands there."""
+class Name(NamedTuple):
+    """An attribute or function, whatever it belongs to; or a variable, with the `id` of its definition."""
+
+    text: str
+    scope: int | None = None
+
+
+class Use(NamedTuple):
+    """What stands in a line of some code; line 0 where the line is not known."""
+
+    place: Place
+    line: int
+    text: str
+
 
 SET_MAKERS: Final = frozenset(("builtins.frozenset", "builtins.set"))
 SET_TYPES: Final = frozenset(("AbstractSet", "FrozenSet", "MutableSet", "Set", "frozenset", "set"))  # in annotations
-_SET: Final = ""  # the name of what is a set for certain
-_HELD: Final = "[]"  # and of what holds one
+_SET: Final = Name("")  # what is a set for certain
+_SET_HOLDER: Final = Name("[]")  # and what holds one
 _TAKING: Final = frozenset(
     f"builtins.{name}" for name in str.split("all any bool frozenset isinstance issubclass len max min set sorted sum")
 )
@@ -61,7 +71,7 @@ class Order:
     """The sets in one traversal, by name, and the places where an order would count."""
 
     def __init__(self) -> None:
-        self._made_of: list[tuple[Name, set[Name]]] = []  # what is set, and from what
+        self._origins: list[tuple[Name, set[Name]]] = []  # what is set, and from what
         self._in_order: dict[Name, Use] = {}
         self._updates: list[tuple[set[Name], set[Name], Use]] = []  # receiver, argument
         self._read: set[Name] = set()
@@ -71,9 +81,9 @@ class Order:
 
     def note_attribute(self, name: str, value: Any) -> None:
         """Takes note of an attribute's value."""
-        self._attributes.add(name)
-        if held := _kind_of(value):
-            self._made_of.append((name, held))
+        self._attributes.add(Name(name))
+        if kind := _kind_of(value):
+            self._origins.append((Name(name), kind))
 
     def note_set(self, name: str) -> None:
         """Takes note of an attribute that is declared to be a set."""
@@ -81,7 +91,7 @@ class Order:
 
     def note_passed(self, function: types.FunctionType, place: Place) -> None:
         """Takes note of a function that is used as a value, so that its result may be used in any way."""
-        self._in_order.setdefault(function.__name__, (place, 0, function.__name__))
+        self._in_order.setdefault(Name(function.__name__), Use(place, 0, function.__name__))
 
     def read(self, scope: Scope) -> None:
         """Reads a definition."""
@@ -89,7 +99,7 @@ class Order:
             if isinstance(node, ast.expr) and not isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
                 names = self._names(node, scope)
                 if names and not scope.is_shown(node):
-                    self._place(node, names, scope)
+                    self._read_use(node, names, scope)
                 if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node).rpartition(".")[2] in _DUMPING:
                     self._dump = self._dump or _use(node, scope)
 
@@ -104,8 +114,8 @@ class Order:
 
     def _closure(self) -> set[Name]:
         """The names that may stand for a set."""
-        sets: set[Name] = {_SET, _HELD}
-        while new := {name for name, origins in self._made_of if name not in sets and origins & sets}:
+        sets: set[Name] = {_SET, _SET_HOLDER}
+        while new := {name for name, origins in self._origins if name not in sets and origins & sets}:
             sets |= new
         return sets
 
@@ -129,36 +139,36 @@ class Order:
             case ast.Call():
                 return self._names_of_call(node, scope, views)
             case ast.Subscript(value=value):
-                return {_SET} if _HELD in self._names(value, scope) else set()
+                return {_SET} if _SET_HOLDER in self._names(value, scope) else set()
             case ast.Name() | ast.Attribute():
                 return self._names_of_name(node, scope)
         return set()
 
     def _names_of_call(self, call: ast.Call, scope: Scope, views: bool) -> set[Name]:
-        function = call.func
-        value, full = scope.names.resolve_node(function)
-        method = function.attr if isinstance(function, ast.Attribute) else ""
+        value, full = scope.names.resolve_node(call.func)
         if (is_a(value, type) and issubclass(value, set | frozenset)) or full.rpartition(".")[0] in SET_MAKERS:
             return {_SET}
-        if (method or full.rpartition(".")[2]) in _LIBRARY_SETS or (views and method in _VIEWS):
-            return {_SET}
-        if method in _MAKING and not full:
-            return self._names(function.value, scope)  # type: ignore[attr-defined]
-        if full == "builtins.getattr" or (isinstance(function, ast.Call) and _is_getter(function, scope)):
-            arguments = call.args[1:2] if full else function.args  # type: ignore[attr-defined]
-            return {str(argument.value) for argument in arguments if isinstance(argument, ast.Constant)}
-        return {method} if method and not full else self._names_of_variable(function, scope)
+        match call.func:
+            case ast.Attribute(attr=method) if method in _LIBRARY_SETS or (views and method in _VIEWS):
+                return {_SET}
+            case ast.Attribute(value=receiver, attr=method) if not full:
+                return self._names(receiver, scope) if method in _MAKING else {Name(method)}
+            case ast.Call(args=names) as getter if scope.names.named(getter.func) == "operator.attrgetter":
+                return _constant_names(names)
+        if full == "builtins.getattr":
+            return _constant_names(call.args[1:2])
+        return {_SET} if full.rpartition(".")[2] in _LIBRARY_SETS else self._names_of_variable(call.func, scope)
 
     def _names_of_name(self, node: ast.Name | ast.Attribute, scope: Scope) -> set[Name]:
         if names := self._names_of_variable(node, scope):
             return names
         value, full = scope.names.resolve_node(node)
-        if held := _kind_of(value):
-            return held
+        if kind := _kind_of(value):
+            return kind
         if full in SET_MAKERS or full.rpartition(".")[0] in SET_MAKERS:
             return {_SET}
         if isinstance(node, ast.Attribute) and not full:
-            return {_SET} if node.attr in _LIBRARY_SETS else {node.attr}
+            return {_SET} if node.attr in _LIBRARY_SETS else {Name(node.attr)}
         return set()
 
     def _names_of_variable(self, node: ast.expr, scope: Scope) -> set[Name]:
@@ -166,43 +176,47 @@ class Order:
         if not isinstance(node, ast.Name):
             return set()
         if scope.names.is_local(node.id):
-            return {(id(scope), node.id)} | ({node.id} if node.id in scope.functions else set())
+            return {Name(node.id, id(scope))} | ({Name(node.id)} if node.id in scope.functions else set())
         function = innermost(scope.names.resolve((node.id,))[0])
-        return {function.__name__} if is_a(function, types.FunctionType) and scope.names.is_ours(function) else set()
+        return (
+            {Name(function.__name__)} if is_a(function, types.FunctionType) and scope.names.is_ours(function) else set()
+        )
 
     # -- where it stands
 
-    def _place(self, node: ast.expr, names: set[Name], scope: Scope) -> None:
+    def _read_use(self, node: ast.expr, names: set[Name], scope: Scope) -> None:
         """Takes note of where something stands that may be a set."""
         parent = scope.parent(node)
         self._read |= names if isinstance(node, ast.Name | ast.Attribute) else set()
         if isinstance(parent, ast.Call) and parent.func is node:
             return
         if isinstance(parent, ast.Return) or (isinstance(parent, _FUNCTIONS) and node is parent.body):
-            return self._give(node, names, scope)
+            return self._read_result(node, names, scope)
         targets = [self._target(target, scope) for target in _targets(node, parent, scope)]
         if targets and None not in targets:
             names = self._names(node, scope, views=True)
-            self._made_of += [(target, names) for target in targets if target is not None]
+            self._origins += [(target, names) for target in targets if target is not None]
         elif not self._is_free(node, parent, names, scope):
             self._in_order |= {name: _use(node, scope) for name in names - self._in_order.keys()}
 
-    def _give(self, node: ast.expr, names: set[Name], scope: Scope) -> None:
+    def _read_result(self, node: ast.expr, names: set[Name], scope: Scope) -> None:
         """Takes note of what a function returns."""
         around: ast.AST = scope.parent(node)
         while not isinstance(around, _FUNCTIONS):
             around = scope.parent(around)
-        name = scope.function.__name__ if around is scope.node else getattr(around, "name", "<lambda>")
-        self._made_of.append((name, names))
+        name = Name(scope.function.__name__ if around is scope.node else getattr(around, "name", "<lambda>"))
+        self._origins.append((name, names))
         self._results.setdefault(name, _use(node, scope))
 
     def _target(self, target: ast.expr, scope: Scope) -> Name | None:
         """What is set, if it can be told by a name."""
-        if isinstance(target, ast.Attribute):
-            self._attributes.add(target.attr)
-            return target.attr
-        is_variable = isinstance(target, ast.Name) and scope.names.is_local(target.id)
-        return (id(scope), target.id) if is_variable else None  # type: ignore[attr-defined]
+        match target:
+            case ast.Attribute(attr=attribute):
+                self._attributes.add(Name(attribute))
+                return Name(attribute)
+            case ast.Name(id=variable) if scope.names.is_local(variable):
+                return Name(variable, id(scope))
+        return None
 
     def _is_free(self, node: ast.expr, parent: ast.AST, names: set[Name], scope: Scope) -> bool:
         """Whether the order of what stands there cannot count, or is seen to around it."""
@@ -220,7 +234,9 @@ class Order:
             case ast.Subscript():
                 return parent.slice is node and isinstance(parent.ctx, ast.Load)
             case ast.Attribute():
-                return parent.attr not in _ORDERED and _HELD not in names  # which a set has not, or which only ask it
+                return (
+                    parent.attr not in _ORDERED and _SET_HOLDER not in names
+                )  # which a set has not, or which only ask it
             case ast.Starred():
                 return isinstance(scope.parent(parent), ast.Set)
             case ast.Tuple():
@@ -232,21 +248,24 @@ class Order:
         return False
 
     def _is_argument_free(self, node: ast.expr, call: ast.Call, names: set[Name], scope: Scope) -> bool:
-        method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-        if method == "update" and len(call.args) == 1:
-            receiver = self._names(call.func.value, scope)  # type: ignore[attr-defined]
-            self._updates.append((receiver, names, _use(node, scope)))
-            return True
-        if method in _ASKING or (method == "get" and call.args[0] is node):
-            return True
-        full = scope.names.named(call.func)
-        if full == "builtins.type":
+        match call.func:
+            case ast.Attribute(value=receiver, attr="update") if len(call.args) == 1:
+                self._updates.append((self._names(receiver, scope), names, _use(node, scope)))
+                return True
+            case ast.Attribute(attr=method) if method in _ASKING or (method == "get" and call.args[0] is node):
+                return True
+        if scope.names.named(call.func) == "builtins.type":
             return isinstance(scope.parent(call), ast.Compare)
         return _takes(call, scope)
 
 
 def _use(node: ast.expr, scope: Scope) -> Use:
-    return scope.place, node.lineno, ast.unparse(node)
+    return Use(scope.place, node.lineno, ast.unparse(node))
+
+
+def _constant_names(arguments: Sequence[ast.expr]) -> set[Name]:
+    """The attributes that the texts among some arguments name."""
+    return {Name(str(argument.value)) for argument in arguments if isinstance(argument, ast.Constant)}
 
 
 def _is_check(node: ast.AST, scope: Scope) -> bool:
@@ -294,20 +313,19 @@ def _only_counts(loop: ast.For, scope: Scope) -> bool:
 
 def _is_count(node: ast.expr, scope: Scope) -> bool:
     """Whether an expression is an integer."""
-    if isinstance(node, ast.Call):
-        full, method = scope.names.named(node.func), node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        if full in ("builtins.max", "builtins.min"):
-            return all(_is_count(argument, scope) for argument in node.args)
-        return method == "count" or full in ("builtins.int", "builtins.len", "builtins.ord")
-    return isinstance(node, ast.Compare) or (isinstance(node, ast.Constant) and isinstance(node.value, int))
+    match node:
+        case ast.Call(func=ast.Attribute(attr="count")) | ast.Compare() | ast.Constant(value=int()):
+            return True
+        case ast.Call(func=function, args=arguments):
+            full = scope.names.named(function)
+            is_one_of_several = full in ("builtins.max", "builtins.min")
+            inner = is_one_of_several and all(_is_count(argument, scope) for argument in arguments)
+            return inner or full in ("builtins.int", "builtins.len", "builtins.ord")
+    return False
 
 
 def _is_number(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, int | float)
-
-
-def _is_getter(call: ast.Call, scope: Scope) -> bool:
-    return scope.names.named(call.func) == "operator.attrgetter"
 
 
 def _targets(node: ast.expr, parent: ast.AST, scope: Scope) -> list[ast.expr]:
@@ -322,7 +340,7 @@ def _kind_of(value: Any) -> set[Name]:
     """Whether a value is a set, or a container that holds one."""
     if _is_unordered(value):
         return {_SET}
-    return {_HELD} if _holds_unordered(value) else set()
+    return {_SET_HOLDER} if _holds_unordered(value) else set()
 
 
 def _is_unordered(value: Any) -> bool:

@@ -175,20 +175,11 @@ _FAMILIES = ("langchain", "llama_index")  # packages that come in parts: langcha
 SEEDS = frozenset(("generator", "random_seed", "random_state", "rng", "seed"))  # parameters that make chance repeatable
 WANTING = {  # what gives the same again only with an argument, and the place of that argument
     **dict.fromkeys(
-        (
-            "random.Random",
-            "numpy.random.BitGenerator",
-            "numpy.random.MT19937",
-            "numpy.random.PCG64",
-            "numpy.random.PCG64DXSM",
-            "numpy.random.Philox",
-            "numpy.random.RandomState",
-            "numpy.random.SFC64",
-            "numpy.random.SeedSequence",
-            "numpy.random.default_rng",
-            "numpy.random.bit_generator.BitGenerator",
-            "numpy.random.bit_generator.SeedSequence",
-            "numpy.random.mtrand.RandomState",
+        str.split(
+            "random.Random numpy.random.BitGenerator numpy.random.MT19937 numpy.random.PCG64 numpy.random.PCG64DXSM "
+            "numpy.random.Philox numpy.random.RandomState numpy.random.SFC64 numpy.random.SeedSequence "
+            "numpy.random.default_rng numpy.random.bit_generator.BitGenerator numpy.random.bit_generator.SeedSequence "
+            "numpy.random.mtrand.RandomState"
         ),
         (0, CHANCE),
     ),

@@ -29,7 +29,7 @@ from evaluand.core import identity
 from evaluand.core.errors import DataError
 from evaluand.core.fingerprint.code import Code
 from evaluand.core.fingerprint.files import Files, is_text_or_path, name_token
-from evaluand.core.fingerprint.homes import Home, Homes, working_folder
+from evaluand.core.fingerprint.homes import Home, Homes
 from evaluand.core.fingerprint.lookup import Lookup
 from evaluand.core.fingerprint.order import hash_seed
 from evaluand.core.fingerprint.outside import shared_generators_of
@@ -46,6 +46,7 @@ from evaluand.core.fingerprint.wrapping import (
     module_of,
     name_of,
 )
+from evaluand.core.system import working_folder
 
 FORMAT = b"2"  # of the rules in this package; a new one makes every fingerprint a new one
 CHANGING = "gives something else each time it is used"
@@ -244,8 +245,8 @@ class Walk:
             self.files.declare(os.fspath(file), self.homes.of(value))
         return self.code.token(value, place) or self._object(value, place)
 
-    def held(self, owner: Any, name: str, value: Any, place: Place) -> bytes:
-        """The token of what something holds under a name."""
+    def variable(self, owner: Any, name: str, value: Any, place: Place) -> bytes:
+        """The token of the value of a variable or attribute."""
         if not self.ignores_changes or is_code(value):
             return self.value(value, place)
 
@@ -385,7 +386,7 @@ class Walk:
 
     def _attribute(self, owner: object, name: str, value: Any, place: Place) -> bytes:
         value = self.secrets.hide_named(name, value)
-        return leaf("name", name.encode()) + self.held(owner, name, value, place.inside(owner, f".{name}"))
+        return leaf("name", name.encode()) + self.variable(owner, name, value, place.inside(owner, f".{name}"))
 
 
 def _is_unstated(owner: object, name: str, item: object) -> bool:

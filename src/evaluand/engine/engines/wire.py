@@ -27,7 +27,8 @@ from ray import cloudpickle
 
 from evaluand._version import __version__
 from evaluand.core.errors import SpecError
-from evaluand.core.fingerprint.homes import is_first_party, working_folder
+from evaluand.core.fingerprint.homes import is_first_party
+from evaluand.core.system import working_folder
 from evaluand.engine.engine import Recipe
 from evaluand.engine.policy import Policy
 from evaluand.engine.rate_limit import RateLimit
