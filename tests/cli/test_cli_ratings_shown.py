@@ -116,7 +116,8 @@ def test_what_commands_write_as_json_is_what_is_stored(store: DirectoryStore) ->
             json.dumps(ratings.to_dict(), allow_nan=False)
         )
         counts = {"failed": 1, "scored": 35}
-        assert found["sets"] == [{"id": matches.id, "name": "judged", "counts": counts, "left_out": None}]
+        about = {"id": matches.id, "name": "judged", "counts": counts, "left_out": None, "caveats": []}
+        assert found["sets"] == [about]
     shown = parse(run("show", "judged", "--json", "--examples", "40").output)
     assert [pair["won"] + pair["lost"] + pair["n_missing"] for pair in shown["pairs"]] == [12, 12, 12]
     assert len(shown["rows"]) == 36

@@ -55,18 +55,24 @@ def call_in_threads(call: Callable[[Any], Any], inputs: Sequence[Any], limit: in
 
 async def call_in_coroutines(call: Callable[[Any], Awaitable[Any]], inputs: Sequence[Any], limit: int) -> list[Any]:
     """The outputs of async calls made in the caller's loop; running ones are cancelled at a failure."""
+    failures: dict[int, BaseException] = {}
     turns = asyncio.Semaphore(limit)
 
-    async def call_in_turn(input: Any) -> Any:
+    async def call_in_turn(at: int) -> Any:
         async with turns:
-            return await call(input)
+            try:
+                return None if failures else await call(inputs[at])
+            except BaseException as error:
+                if not (task := asyncio.current_task()) or not task.cancelling():
+                    failures[at] = error
+                raise
 
-    tasks: list[asyncio.Task[Any]] = []
     try:
         async with asyncio.TaskGroup() as group:
-            tasks += [group.create_task(call_in_turn(input)) for input in inputs]
+            tasks = [group.create_task(call_in_turn(at)) for at in range(len(inputs))]
     except BaseExceptionGroup:
-        raise next(error for task in tasks if not task.cancelled() and (error := task.exception())) from None
+        # without a failure the caller was cancelled, and what its calls raised at that is not passed on
+        raise failures[min(failures)] if failures else asyncio.CancelledError() from None
     return [task.result() for task in tasks]
 
 
