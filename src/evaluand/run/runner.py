@@ -63,7 +63,7 @@ from evaluand.run.responses import (
 )
 from evaluand.run.task import Recorded, Runnable, Task, as_task
 from evaluand.store.ownership import note_foreign
-from evaluand.store.store import Manifest, MemoryStore, Store, begin, check_store, exists, give_name
+from evaluand.store.store import Manifest, MemoryStore, Store, begin, check_store, describe_damage, exists, give_name
 from evaluand.store.tables import FAILED
 from evaluand.trace.values import text_of
 
@@ -276,7 +276,12 @@ class Runner:
         prepare(calls.task, calls.dataset)
         earlier = self._earlier(calls, request)
         last = last_attempt(self.store, "runs", calls.spec)
-        id = None if last is None or self._needs_attempt(last, request, earlier) else last
+        is_stale = (
+            last is None
+            or bool(describe_damage(self.store, "runs", last))
+            or self._needs_attempt(last, request, earlier)
+        )
+        id = None if is_stale else last
         if id and self.store.is_sealed("runs", id):
             return Receipt(calls.total, kept=calls.total)
         manifest = self.store.manifest("runs", id) if id else {"fresh": request.fresh}
