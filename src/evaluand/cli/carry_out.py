@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Final
 
 import click
@@ -22,8 +22,10 @@ from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.predictions.steps import Results, Steps
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.kind import RUNS
-from evaluand.run.request import ExperimentRequest, PathRequest
+from evaluand.run.request import ExperimentRequest, PathRequest, Repetition
 from evaluand.store.folder_store import FolderStore
+
+repeat_lost_option: Final[bool] = option("Repeat calls and grades that cost, where stored ones are damaged or missing.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +35,7 @@ class RepeatOptions:
     fresh: bool = option("Repeat every call and grade.")
     retry_failed: bool = option("Repeat the calls and grades that failed.")
     keep_answers: bool = option("Take answers over though the code has changed; every number shows it.")
+    repeat_lost: bool = repeat_lost_option
     no_calls: bool = option("Grade and summarise the stored runs without calling tasks.")
 
     def request(self, limit: int | None) -> PathRequest:
@@ -45,7 +48,7 @@ class RepeatOptions:
             raise click.UsageError("give one of --fresh, --retry-failed and --no-calls")
         if self.fresh and self.keep_answers:
             raise click.UsageError("--fresh repeats the answers that --keep-answers takes over; give one of them")
-        again = {"fresh": self.fresh, "retry_failed": self.retry_failed, "keep_answers": self.keep_answers}
+        again = {each.name: getattr(self, each.name) for each in fields(Repetition)}
         return PathRequest(limit=limit, calls=not self.no_calls, **again)
 
 
@@ -123,7 +126,7 @@ def words_to_repeat(arguments: Sequence[str]) -> list[str]:
     return words
 
 
-_ONCE: Final = ("task", "fresh", "retry_failed", "budget", "view", "folder", "as_json", "quiet")
+_ONCE: Final = ("task", "fresh", "retry_failed", "repeat_lost", "budget", "view", "folder", "as_json", "quiet")
 """The options that do not belong to the work, or that are said otherwise when it is repeated."""
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from evaluand.aggregation.kind import AGGREGATIONS
-from evaluand.cli.carry_out import carry_out, words_to_repeat
+from evaluand.cli.carry_out import carry_out, repeat_lost_option, words_to_repeat
 from evaluand.cli.command import argument, make_command, option
 from evaluand.cli.gates import conclude
 from evaluand.cli.import_results import note_import
@@ -107,6 +107,7 @@ class _Options:
     )
     fresh: bool = option("Repeat every grade of these scorers.")
     retry_failed: bool = option("Repeat the grades that failed.")
+    repeat_lost: bool = repeat_lost_option
     budget: Budget | None = budget_option
     folder: Place = store_option
     as_json: bool = json_option
@@ -144,6 +145,7 @@ def command(options: _Options) -> None:
             regrading.policy = replace(regrading.policy, budget=options.budget)
         regrading.origin |= {"grade": redact_command(words)}
         request = ExperimentRequest(calls=False, fresh=options.fresh, retry_failed=options.retry_failed)
+        request = replace(request, repeat_lost=options.repeat_lost)
         results = carry_out(regrading, store, request, progress, ["grade", *words])
     failed = print_results(results, store, as_json=options.as_json, quiet=options.quiet)
     if not options.quiet:

@@ -43,7 +43,7 @@ from evaluand.store.store import Manifest, Store
 
 _NEW = ("judge", "by_score", "schedule", "baseline", "budget", "orders", "seed", "limit", "name")
 """The options that need `--pairwise` and say which matches are played."""
-_HOW = ("retry_failed", "same_failures")
+_HOW = ("retry_failed", "repeat_lost", "same_failures")
 """The further options that need it."""
 _OLD = ("scorers", "metrics", "missing", "flips", "by", "where", "over")
 """The options that `--pairwise` does not have."""
@@ -80,6 +80,9 @@ class PairwiseOptions:
     limit: int | None = option("Of --pairwise: the first N examples.", type=click.IntRange(min=1), metavar="N")
     name: str | None = option("Of --pairwise: a name for the matches and their ratings.", metavar="NAME")
     retry_failed: bool = option("Of --pairwise: repeat the judgements that failed.")
+    repeat_lost: bool = option(
+        "Of --pairwise: repeat judgements that cost, where the stored ones are damaged or missing."
+    )
     same_failures: int | None = option(
         "Of --pairwise: stop if the first N judgements fail alike; 0 never stops.  [default: 20]",
         type=click.IntRange(min=0),
@@ -135,8 +138,8 @@ def compare_pairwise(
         earlier = _find_named(store, name)
         note_unpinned(tournament, in_yaml=False)
         with reported_stop(store, progress, can_resume=not has_secrets, budget=money):
-            asked = {"name": name, "limit": options["limit"], "retry_failed": options["retry_failed"], "origin": origin}
-            matches = tournament.play(matcher, by_label, **asked)
+            again = {each: options[each] for each in ("limit", "retry_failed", "repeat_lost")}
+            matches = tournament.play(matcher, by_label, name=name, origin=origin, **again)
             ratings = tournament.rate(matches, name=name)
         _note_smaller_matches(earlier, matches, store)
         assert ratings is not None  # no option leaves them out

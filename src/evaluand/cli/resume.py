@@ -10,7 +10,7 @@ import click
 
 from evaluand.apps.recording.kind import RECORDINGS
 from evaluand.apps.recording.workers import close_recording
-from evaluand.cli.carry_out import carry_out, reported_stop
+from evaluand.cli.carry_out import carry_out, repeat_lost_option, reported_stop
 from evaluand.cli.command import argument, make_command, option
 from evaluand.cli.engines import EngineOptions, engine_chosen
 from evaluand.cli.feedback import make_importable, tell
@@ -63,6 +63,7 @@ class _Options:
     yes: bool = option(
         "Do not ask before code is executed that somebody else has begun, or that has changed since you began it."
     )
+    repeat_lost: bool = repeat_lost_option
     budget: Budget | None = budget_option
     engine: EngineOptions
     folder: Place = store_option
@@ -123,9 +124,11 @@ def command(options: _Options) -> None:
         try:
             if kind == Matches.kind:
                 with reported_stop(store, watched, budget=experiment.policy.shared_budget):
-                    [matches] = experiment.resume_matches(store, id, progress=watched).matches_facts()
+                    played = experiment.resume_matches(store, id, progress=watched, repeat_lost=options.repeat_lost)
+                    [matches] = played.matches_facts()
             else:
-                request = ExperimentRequest(only=begun.task, limit=begun.limit, resume=(kind, id))
+                asked = ExperimentRequest(only=begun.task, limit=begun.limit, resume=(kind, id))
+                request = replace(asked, repeat_lost=options.repeat_lost)
                 results = carry_out(experiment, store, request, watched)
         except SpecError as error:
             if _digest(content) != begun.digest:

@@ -57,6 +57,7 @@ from evaluand.models.preflight import check_prices
 from evaluand.models.usage_total import RowUsage
 from evaluand.run.kept_answers import EarlierAnswers
 from evaluand.run.kind import RUNS
+from evaluand.run.lost_answers import settle_lost
 from evaluand.run.request import StepOptions, StepRequest
 from evaluand.run.runner import Run
 from evaluand.store import tables
@@ -274,7 +275,7 @@ class Evaluator:
         else:
             note_made(store, "evaluations", manifest["id"])
             with closing(_Job(self, store, grading, manifest, inputs, before)) as job:
-                job.perform(judged or {})
+                job.perform(judged or {}, request.repeat_lost)
             why = "; ".join(dict.fromkeys([*job.stale, *grading.describe_unpinned(request)]))
             receipt = Receipt(
                 total, job.called, job.reused, job.kept, why, skipped=job.skipped, failed=job.failed, usage=job.usage
@@ -465,7 +466,7 @@ class _Job:
         """Why rows were graded again whose inputs have changed."""
         return [check.why for check in self.inputs.values() if check.why] if self.called else []
 
-    def perform(self, judged: KnownScores | KnownRows) -> None:
+    def perform(self, judged: KnownScores | KnownRows, repeat_lost: bool) -> None:
         """Grades every row by every scorer, and seals the evaluation unless another process does."""
         for number, (name, scorer) in enumerate(self.grading.scorers.items()):
             lane = self._open_lane(number, scorer)
@@ -474,11 +475,18 @@ class _Job:
             elif isinstance(judged, KnownRows):  # they become tables when the evaluation is sealed
                 self.known, self.graders[name] = judged, self._make_grader(scorer, self.evaluator.policy)
             else:
-                self._grade(lane, name, scorer, judged.get(name, ()))
+                self._grade(lane, name, scorer, judged.get(name, ()), repeat_lost)
         if take_turn_to_seal(self.lanes[0], self.is_sealed, self.evaluator.policy):
             self._seal()
 
-    def _grade(self, lane: WorkLog, name: str, scorer: Scorer, judged: Iterable[KnownScore] | ScoredRows) -> None:
+    def _grade(
+        self,
+        lane: WorkLog,
+        name: str,
+        scorer: Scorer,
+        judged: Iterable[KnownScore] | ScoredRows,
+        repeat_lost: bool,
+    ) -> None:
         """Grades every row of the run by one scorer."""
         inputs = self.inputs[name]
         if not judged:
@@ -504,6 +512,7 @@ class _Job:
             self._reuse(lane, work, tally, inputs)
         if lane.n_done < lane.slots:
             self._settle_changes(lane, name, tally, inputs)
+            settle_lost(self.store, self.manifest, lane, label, "grade", repeat=repeat_lost, part=name)
         keyed = KeyedWork(
             lane,
             lambda start, stop: (

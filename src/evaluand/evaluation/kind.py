@@ -74,5 +74,6 @@ KIND: Final = Kind(
     optional={"usage": checks.map_of(USAGE), "spent": checks.map_of(AMOUNTS), "kept": KEPT},
     agree=_agree,
     row="finished grade",
+    answers="scores/",
     page=Page("evaluation", {"sealed": "v"}),
 )

@@ -61,6 +61,8 @@ KIND: Final = Kind(
     keys=WORK,
     optional={"usage": USAGE, "spent": checks.map_of(AMOUNTS)},
     agree=_agree_on_systems,
+    row="finished judgement",
+    answers="matches",
     restart="repeat the command that began it",
     page=Page("match set", {"sealed": "m"}),
 )

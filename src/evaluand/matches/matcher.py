@@ -56,6 +56,7 @@ from evaluand.matches.schedule import Field, Pairs, Played, Schedule, as_schedul
 from evaluand.models.account import Account
 from evaluand.models.preflight import check_prices
 from evaluand.run.kind import RUNS
+from evaluand.run.lost_answers import settle_lost
 from evaluand.run.request import Request, RequestOptions
 from evaluand.run.responses import span_row
 from evaluand.run.runner import Run
@@ -162,7 +163,7 @@ class Matcher:
                 why += "; retry_failed repeats what failed"
             return _with_receipt(matches, Tally(), why, {})
         with closing(pairing.judge):
-            job = _Job(self, store, pairing, manifest, inputs)
+            job = _Job(self, store, pairing, manifest, inputs, request.repeat_lost)
             job.perform()
             usage = job.seal()
         return _with_receipt(Matches(store, manifest["id"]), job.tally, job.why, usage)
@@ -272,10 +273,16 @@ class _Job:
     """Matches in progress."""
 
     def __init__(
-        self, matcher: Matcher, store: Store, request: _Pairing, manifest: Manifest, inputs: InputCheck
+        self,
+        matcher: Matcher,
+        store: Store,
+        request: _Pairing,
+        manifest: Manifest,
+        inputs: InputCheck,
+        repeat_lost: bool,
     ) -> None:
         self.matcher, self.store, self.request = matcher, store, request
-        self.manifest, self.inputs = manifest, inputs
+        self.manifest, self.inputs, self.repeat_lost = manifest, inputs, repeat_lost
         self.entrants = Entrants.of(request.runs, request.labels, request.limit)
         view = JudgeView.of(request.judge, has_ids=request.runs[0].dataset.roles.id is not None)
         self.presenter = Presenter(self.entrants, request.orders, request.seed, view)
@@ -337,6 +344,7 @@ class _Job:
                 others = [other for other in self.store.find("matches", work) if other != id]
                 sources = [other for other in others if self.inputs.may_use("matches", other)]
                 tally.reused += self._fill(lane, keys, map(self._answers_in, sources))
+            settle_lost(self.store, self.manifest, lane, tally.label, "judgement", repeat=self.repeat_lost)
             earlier = frozenset(lane.done(0))
             self._call(lane, stream)
             if not self.is_sealed():

@@ -345,11 +345,14 @@ class Steps:
                 ratings[one.name] = made
         return MatchResults(matches=matches, ratings=ratings, unrated=unrated)
 
-    def resume_matches(self, store: Store, id: str, *, progress: Progress | None = None) -> MatchResults:
+    def resume_matches(
+        self, store: Store, id: str, *, progress: Progress | None = None, repeat_lost: bool = False
+    ) -> MatchResults:
         """Continues open matches that this experiment has begun, and rates their systems.
 
         Args:
             id: of the matches.
+            repeat_lost: make judgements again that cost, where the stored ones are damaged or missing.
 
         Returns:
             The results of this tournament.
@@ -367,7 +370,7 @@ class Steps:
         self._count_finished(store)
         matcher = Matcher(store, self._grading_policy, self.engine, progress)
         found = {label: Run(store, run) for label, run in runs}
-        matches = self._play(matcher, tournament, found, origin.get("limit"), resume=id)
+        matches = self._play(matcher, tournament, found, origin.get("limit"), resume=id, repeat_lost=repeat_lost)
         return self._rate({tournament.name: matches})
 
     @property

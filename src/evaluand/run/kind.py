@@ -51,5 +51,6 @@ KIND: Final = Kind(
     optional={"usage": USAGE, "spent": AMOUNTS, "kept": KEPT},
     agree=_agree,
     row="finished call",
+    answers="responses",
     page=Page("run", {"sealed": "r", "open": "live"}, served=("open",)),
 )

@@ -20,6 +20,7 @@ class Repetition:
         fresh: make all calls and grades again, as a further attempt.
         retry_failed: make the calls and grades that failed again, as a further attempt.
         keep_answers: take over answers and grades from before a change of code, which every number of them shows.
+        repeat_lost: make calls and grades again that cost, where what was stored of them is damaged or missing.
 
     Raises:
         SpecError: a field has a wrong value.
@@ -28,6 +29,7 @@ class Repetition:
     fresh: bool = False
     retry_failed: bool = False
     keep_answers: bool = False
+    repeat_lost: bool = False
 
     @property
     def repetition(self) -> dict[str, Any]:
@@ -126,6 +128,7 @@ class RepetitionOptions(TypedDict, total=False):
     fresh: bool
     retry_failed: bool
     keep_answers: bool
+    repeat_lost: bool
 
 
 class StepOptions(RepetitionOptions, total=False):

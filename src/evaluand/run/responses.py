@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from orjson import Fragment
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, Skipped, storable_message, with_article
+from evaluand.core.errors import DataError, Skipped, storable_message, warn, with_article
 from evaluand.core.fingerprint.homes import is_first_party
 from evaluand.core.key_columns import INDEX
 from evaluand.data.cell_texts import TEXT, cell_texts, digests_of, join_texts
@@ -37,6 +37,7 @@ from evaluand.models.usage_total import RowUsage
 from evaluand.run.task import Candidates, Recorded
 from evaluand.store import tables
 from evaluand.store.journal import WorkLog
+from evaluand.store.manifests import DamagedFile
 from evaluand.store.store import Draft, Manifest, Store, drafted, journalled, now
 from evaluand.store.tables import BATCH_ROWS, COMPLETED, FAILED, SKIPPED, TableWriter
 from evaluand.store.window import WindowedStore
@@ -359,7 +360,7 @@ def _sealed_records(
     store: Store, manifest: Manifest, slots: np.ndarray | None
 ) -> Iterator[tuple[int, bytes, list[Any]]]:
     id = manifest["id"]
-    spans = SpanStream(spans_of(store, manifest) if slots is None else _spans_at(store, manifest, slots))
+    spans = SpanStream(_if_readable(spans_of(store, manifest) if slots is None else _spans_at(store, manifest, slots)))
     numbers = count() if slots is None else iter(slots.tolist())
     for batch in store.read("runs", id, "responses", at=slots):
         columns = {name: batch.column(name) for name in batch.schema.names}
@@ -370,6 +371,14 @@ def _sealed_records(
             traced = spans.of(row[INDEX], row["replication"])
             if row["status"] == COMPLETED:
                 yield slot, key_of(row["digest"], row["replication"]), _record(row, traced)
+
+
+def _if_readable(spans: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Spans; none where their table is damaged, which is no reason to repeat calls."""
+    try:
+        yield from spans
+    except DamagedFile as error:
+        warn(f"{error.place}: {error.reason}; the answers are taken over without their traces")
 
 
 def _spans_at(store: Store, manifest: Manifest, slots: np.ndarray) -> Iterator[pa.RecordBatch]:

@@ -47,6 +47,7 @@ from evaluand.models.usage_total import RowUsage
 from evaluand.run.calling import Call, Calling
 from evaluand.run.dataset_fit import prepare
 from evaluand.run.kept_answers import EarlierAnswers
+from evaluand.run.lost_answers import settle_lost
 from evaluand.run.outputs import identify
 from evaluand.run.request import Request, RequestOptions
 from evaluand.run.responses import (
@@ -246,7 +247,7 @@ class Runner:
                 self.policy.shared_budget.count_earlier(f"runs/{manifest['id']}", manifest.get("spent", {}))
         else:
             note_made(self.store, "runs", manifest["id"])
-            receipt = _Job(self, calls, manifest, inputs).perform(before)
+            receipt = _Job(self, calls, manifest, inputs).perform(before, request.repeat_lost)
             why = self._why(calls, inputs, manifest, before, request, receipt.called)
             why = "; ".join(each for each in (inputs.why if receipt.called else "", why) if each)
         run = Run(self.store, manifest["id"])
@@ -514,11 +515,12 @@ class _Job:
         self.account = Account(f"runs/{self.id}", self.lane, runner.policy)
         self.calling = Calling(calls.task, calls.seed, manifest["attempt"], runner.policy, self.account)
 
-    def perform(self, before: str | None) -> Receipt:
+    def perform(self, before: str | None, repeat_lost: bool) -> Receipt:
         """Makes the calls that are missing, and seals the run.
 
         Args:
             before: the run that the name meant before.
+            repeat_lost: see `Request`.
         """
         try:
             self.lane.refresh()
@@ -531,6 +533,7 @@ class _Job:
             if not self.manifest["fresh"] and self.lane.n_done < self.lane.slots:
                 self._reuse()
             self._settle_changes(before)
+            settle_lost(self.store, self.manifest, self.lane, self.tally.label, "answer", repeat=repeat_lost)
             used = RowUsage(self.lane.done(0))
             progress = self.runner.progress(self.tally) if self.runner.progress else nullcontext()
             with progress, observable(self.runner.policy.observe_models):

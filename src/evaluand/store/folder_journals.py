@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import closing, suppress
 from typing import Final
 
 from evaluand.core.errors import EngineError, Fault
@@ -14,9 +15,9 @@ from evaluand.store.journal import WorkLog
 from evaluand.store.journals import BINDING
 from evaluand.store.lease_state import Worker
 from evaluand.store.leases import FileLeases
-from evaluand.store.log import FileLog, find_journal_damage
-from evaluand.store.manifests import JOURNAL, file_name
-from evaluand.store.segments import SEGMENT_FILE
+from evaluand.store.log import FileLog
+from evaluand.store.manifests import JOURNAL, SEALED, file_name
+from evaluand.store.segments import SEGMENT_FILE, fault_of, find_damage
 from evaluand.store.temporary import is_temporary
 
 LEASES: Final = "leases"
@@ -52,7 +53,12 @@ class FolderJournals:
         return lane
 
     def find_damage(self, kind: str, id: str) -> list[Fault]:
-        return find_journal_damage(self._journal(kind, id), f"{kind}/{id}")
+        journal, faults = self._journal(kind, id), list[Fault]()
+        for name in self._logs(kind, id):
+            written = leases.read_written(journal / name)  # before the lines, so that these are as many at least
+            with closing(FileLog(journal / name, f"{kind}/{id}/{name}")) as log, suppress(FileNotFoundError):
+                faults += [fault_of(log, damage) for damage in find_damage(log, written)]
+        return faults if (self._top / kind / id).state(SEALED) is None else []  # by another process meanwhile
 
     def is_worked_on(self, kind: str, id: str, recent: float) -> bool:
         self._check()

@@ -31,7 +31,7 @@ from evaluand.store.folder import Folder
 from evaluand.store.folder_journals import REMOVED, is_known, stray, strays_in_journal
 from evaluand.store.journal import WorkLog
 from evaluand.store.journals import Journals
-from evaluand.store.kinds import find_kind, kind_names, singular
+from evaluand.store.kinds import kind_names
 from evaluand.store.manifests import (
     JOURNAL,
     LOST,
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from evaluand.store.store import Indices
 
 REFS: Final = "refs"
-_LOST_JOURNAL: Final = "is missing, and with it what the app recorded"
+_LOST_JOURNAL: Final = "is missing, and with it what was finished"
 REF_FILE: Final = re.compile(r"[0-9a-f]{32}\.json")
 _CHECK_FILE: Final = re.compile(r"check-([0-9a-f]{32})\.json")
 _OF_ARTIFACT: Final = re.compile(rf"manifest\.json|open\.json|journal|{_CHECK_FILE.pattern}|{TABLE_FILE.pattern}")
@@ -174,17 +174,12 @@ class FolderStore:
         if "digest" in manifest:
             return (resized_tables if quick else damaged_tables)(folder, manifest["tables"])
         if self._has_lost_journal(kind, id):
-            hint = f"restore it, or close the {singular(kind)} without it: `evaluand resume {id}`"
+            hint = f"restore it, or continue without it: `evaluand resume {id}`"
             return [Fault(str(folder.path / JOURNAL), f"{_LOST_JOURNAL}; {hint}")]
         return self.journals.find_damage(kind, id)
 
     def _has_lost_journal(self, kind: str, id: str) -> bool:
-        """Whether an open artifact has no journal, although its kind keeps one, with files, from its beginning.
-
-        Those of other kinds may have been empty, which git and archives leave out, and what they had is done again.
-        """
-        if not find_kind(kind).keeps_journal:
-            return False
+        """Whether an open artifact has no journal, although it had one from its beginning."""
         sealed, opened = self.folder(kind, id).states([SEALED, OPEN])
         return sealed is None and opened is not None and not self.journals.exists(kind, id)
 

@@ -13,23 +13,25 @@ import re
 import secrets
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import PurePath
 from typing import Final
 
-from evaluand.core.errors import EngineError, Fault, plural, warn
+from evaluand.core.errors import EngineError, Fault, plural, pluralize, warn
 from evaluand.store import leases
 from evaluand.store.checks import ID
+from evaluand.store.digests import damaged_tables
 from evaluand.store.folder import Folder
 from evaluand.store.folder_journals import LEASES, REMOVED, is_journal_removable, remove_journal
 from evaluand.store.folder_store import REFS, FolderStore, removable_files, unneeded_files
-from evaluand.store.kinds import kind_names, origins_last, singular
+from evaluand.store.kinds import find_kind, kind_names, origins_last, singular
 from evaluand.store.lease_state import Worker
 from evaluand.store.manifests import JOURNAL, OPEN, SEALED, UNKNOWN_KIND, blocked_fault, has_lost_manifest
 from evaluand.store.references import References
+from evaluand.store.store import attempts, describe_damage, sealed_manifest
 from evaluand.store.temporary import is_being_written, is_temporary
 
 QUIET_SECONDS = 3600.0
@@ -360,8 +362,12 @@ def _is_finished(store: FolderStore, key: Key) -> bool:
 
 def _damaged(store: FolderStore, keys: Iterable[Key]) -> Iterator[Leftover]:
     for key in keys:
-        if reason := _damage(store, key):
-            why = f"{singular(key[0])} {key[1]}: {reason}"
+        if not (reason := _damage(store, key)):
+            continue
+        why = f"{singular(key[0])} {key[1]}: {reason}"
+        if readable := _readable_answers(store, key):
+            yield from _damaged_files(store, key, f"{why}; {describe_kept(readable)}")
+        else:
             yield _artifact(store, key, why, partial(_is_damaged, store, key))
     refs = store.top / REFS
     for fault in store.damaged_refs():
@@ -370,7 +376,33 @@ def _damaged(store: FolderStore, keys: Iterable[Key]) -> Iterator[Leftover]:
 
 
 def _is_damaged(store: FolderStore, key: Key) -> bool:
-    return bool(_damage(store, key))
+    return bool(_damage(store, key)) and not _readable_answers(store, key)
+
+
+def _readable_answers(store: FolderStore, key: Key) -> list[str]:
+    """The intact tables of a damaged artifact that the same work, done again, takes over; none once it was."""
+    kind, manifest = find_kind(key[0]), sealed_manifest(store, *key)
+    if manifest is None or not kind.answers:
+        return []
+    last = attempts(store, key[0], manifest["spec"])[-1]
+    if last != key[1] and store.is_sealed(key[0], last) and not describe_damage(store, key[0], last):
+        return []
+    tables = {name: entry for name, entry in manifest["tables"].items() if name.startswith(kind.answers)}
+    return [name for name, entry in tables.items() if not damaged_tables(store.folder(*key), {name: entry})]
+
+
+def describe_kept(tables: Sequence[str]) -> str:
+    """What becomes of the intact tables of a damaged artifact."""
+    return f"{', '.join(tables)} {pluralize(len(tables), 'is', 'are')} kept until the same work was run again"
+
+
+def _damaged_files(store: FolderStore, key: Key, why: str) -> Iterator[Leftover]:
+    """The damaged tables of an artifact."""
+    folder = store.folder(*key)
+    for entry in store.manifest(*key)["tables"].values():
+        if folder.state(entry["file"]) is not None and damaged_tables(folder, {"": entry}):
+            is_damaged = partial(lambda entry: bool(damaged_tables(folder, {"": entry})), entry)
+            yield _leftover(folder, entry["file"], why, is_damaged)
 
 
 def _damage(store: FolderStore, key: Key) -> str:

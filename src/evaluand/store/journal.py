@@ -17,8 +17,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
 from itertools import starmap
 from typing import Any, Final, Protocol
 from zlib import crc32
@@ -27,6 +29,7 @@ import orjson
 
 from evaluand.core.errors import EngineError, Fault, plural, pluralize, warn
 from evaluand.core.system import boot_seconds
+from evaluand.store.lease_state import NOTHING, Written
 from evaluand.store.leases import Leases
 from evaluand.store.segments import (
     CHANGED,
@@ -38,6 +41,7 @@ from evaluand.store.segments import (
     Damage,
     Readable,
     fault_of,
+    find_missing,
     list_places,
     parse_slot,
     read_body,
@@ -49,7 +53,7 @@ from evaluand.store.slots import PAGE_MASK, PAGE_SLOTS, SlotIndex
 MOST_SLOTS = 1 << 28
 SYNC_SECONDS = 1.0
 _ASK_SECONDS: Final = 0.01  # by a clock that counts while the machine sleeps
-_VOID, _FENCE, _SPENT, _BRACE = b'{"void":', b'{"fence":', b'{"spent":', ord("{")
+_BRACE = ord("{")
 _MOST_GAPS, _LEAST_LINE = 4096, 16  # a growing log has one shard for each line, and few shards without lines
 _AHEAD_BYTES: Final = 1 << 18
 _BUFFERS: Final = 4
@@ -63,8 +67,11 @@ class Log(Readable, Protocol):
     def segment(self) -> str:
         """The name of this writer's segment, which exists from its first line on."""
 
-    def append(self, data: bytes) -> bool:
+    def append(self, data: bytes, written: Written = NOTHING) -> bool:
         """Appends complete lines to this writer's segment; they survive the death of the process.
+
+        Args:
+            written: what they are.
 
         Returns:
             False if the journal no longer exists: nothing was written.
@@ -87,6 +94,25 @@ class Log(Readable, Protocol):
 
     def close(self) -> None:
         """Ends this writer's segment."""
+
+
+@dataclass(frozen=True)
+class Lost:
+    """Finished units that cannot be read any more.
+
+    Attributes:
+        rows: how many there are at least.
+        by_segment: the same by segment, with what was accepted before.
+        spent: what all units of the log have cost, by currency, as far as is known.
+        used: whether to make units of the log has used something.
+        faults: what is damaged or missing.
+    """
+
+    rows: int = 0
+    by_segment: Mapping[str, int] = field(default_factory=dict)
+    spent: Mapping[str, float] = field(default_factory=dict)
+    used: bool = False
+    faults: Sequence[Fault] = ()
 
 
 class WorkLog:
@@ -112,6 +138,7 @@ class WorkLog:
         self._damaged: dict[tuple[int, int], Damage] = {}
         self._voided: dict[tuple[str, int], int] = {}  # segment and slot → the offset up to which it does not count
         self._fenced: dict[str, int] = {}  # segment → the offset from which it does not count
+        self._accepted: dict[str, int] = {}  # segment → how many of its units are lost, which somebody has accepted
         self._warned: set[tuple[int, int]] = set()
         self._passed_over = False  # whether there are lines of slots that were done already
         self._changed = False  # whether lines that were passed over may count now
@@ -143,7 +170,7 @@ class WorkLog:
             self._changed = False
             self.spent.clear()
             for number, segment in enumerate(self._segments):
-                segment.read_to = segment.n_lines = 0
+                segment.read_to = segment.n_lines = segment.n_rules = 0
                 self._scan(number)
             self._take_back_fenced()
 
@@ -189,7 +216,7 @@ class WorkLog:
             Whether this worker still holds its shards; if not, nothing was written.
         """
         now = boot_seconds()
-        if (now - self._asked > _ASK_SECONDS and not self.holds()) or not self._log.append(lines):
+        if (now - self._asked > _ASK_SECONDS and not self.holds()) or not self._append(lines):
             return False
         if now - self._synced > SYNC_SECONDS:
             self._synced = now
@@ -198,14 +225,17 @@ class WorkLog:
 
     def write(self, lines: bytes) -> bool:
         """Like `append`, for callers that must not wait for the disk and call `sync` elsewhere."""
-        return self.holds() and self._log.append(lines)
+        return self.holds() and self._append(lines)
+
+    def _append(self, lines: bytes) -> bool:
+        used = b'_tokens":' in lines or b'"cost":' in lines
+        return self._log.append(lines, Written(lines.count(b"\n"), {}, used))
 
     def void(self, slots: Iterable[int]) -> None:
         """Makes done units undone, for everybody who reads the log: their lines no longer count."""
         for slot in filter(self.is_done, slots):
             at = self._index.find(slot)
-            place = [self._segments[self._index.segments[at]].name, self._index.offsets[at]]
-            self._log.append(b"[%d,%b%b}]\n" % (slot, _VOID, orjson.dumps(place)))
+            self._rule("void", self._segments[self._index.segments[at]].name, self._index.offsets[at], slot)
         self._log.sync()
         self.refresh()
 
@@ -214,11 +244,27 @@ class WorkLog:
 
         Lines that void or fence count wherever they are, so that all readers agree.
         """
-        self._log.append(b"[-1,%b%b}]\n" % (_FENCE, orjson.dumps([segment, offset])))
+        self._rule("fence", segment, offset)
 
     def note_spent(self, cost: float, currency: str) -> None:
         """Notes what a request has cost, for everybody who reads the log, whether its unit is ever done or not."""
-        self._log.append(b"[-1,%b%b}]\n" % (_SPENT, orjson.dumps([currency, cost])))
+        self._rule("spent", currency, cost, written=Written(0, {currency: cost}))
+
+    def accept(self, name: str, rows: int) -> None:
+        """Accepts that finished units are lost, for everybody who reads the log.
+
+        Args:
+            name: the segment that had them, or the artifact.
+            rows: how many were lost in all.
+        """
+        self._rule("lost", name, rows)
+
+    def accepted(self, name: str) -> int:
+        """How many lost units of a segment or an artifact were accepted."""
+        return self._accepted.get(name, 0)
+
+    def _rule(self, kind: str, name: str, value: float, slot: int = -1, written: Written = NOTHING) -> None:
+        self._log.append(orjson.dumps([slot, {kind: [name, value]}]) + b"\n", written)
 
     def sync(self) -> None:
         """Makes the appended lines survive a crash of the machine."""
@@ -255,6 +301,26 @@ class WorkLog:
             for offset, _, lines in read_chunks(self._log, segment.name, 0):
                 yield from self._read_counted(number, offset, lines)
 
+    def find_lost(self) -> Lost:
+        """The finished units that were written and cannot be read any more, except those that were accepted.
+
+        Reads first what leases say, then what was written since the last `refresh`.
+        """
+        expected = dict(self.leases.history().written)
+        self.refresh()
+        named = [name for name, _ in self._voided] + [name for name, offset in self._fenced.items() if offset]
+        expected |= {name: NOTHING for name in named if name not in expected}
+        rows = {segment.name: segment.n_lines - segment.n_rules for segment in self._segments}
+        damage = [*sorted(self._damaged.values()), *find_missing(expected, rows)]
+        lost = Counter[str]()
+        for each in damage:
+            lost[each.segment] += each.rows
+        total = sum(max(0, n - self.accepted(name)) for name, n in lost.items())
+        self._warned.update(self._damaged)  # by who asks
+        all_ = reduce(Written.plus, expected.values(), NOTHING)
+        faults = [fault_of(self._log, each) for each in damage]
+        return Lost(total, lost, {**all_.spent, **self.spent}, all_.used, faults)
+
     def damage(self) -> list[Fault]:
         """What of the segments read so far is not a valid line, in their order: it counts as not done.
 
@@ -283,9 +349,9 @@ class WorkLog:
         try:
             self._log.sync()
         finally:
+            self.leases.release()  # which says what was written
             self._log.close()
             self._ahead.clear()
-            self.leases.release()
 
     def _scan(self, number: int) -> None:
         segment = self._segments[number]
@@ -319,6 +385,7 @@ class WorkLog:
                 slot = int(body[1:comma]) if is_trusted else parse_slot(body)
                 if body[comma + 1] == _BRACE:
                     self._follow_rule(slot, orjson.loads(body)[1])
+                    segment.n_rules += 1
                     continue
             except (ValueError, TypeError, KeyError, IndexError):
                 self._add_damage(number, offset, size, INVALID)
@@ -369,6 +436,8 @@ class WorkLog:
             if offset < self._fenced.get(name, offset + 1):
                 self._fenced[name] = offset
                 self._ended.add(name)
+        elif kind == "lost" and slot == -1:
+            self._accepted[name] = max(offset, self.accepted(name))
         elif kind == "void" and slot >= 0:
             self._voided[name, slot] = max(offset, self._voided.get((name, slot), -1))
             place, number = self._index.find(slot), self._numbers.get(name, -2)
@@ -495,16 +564,17 @@ class _Segment:
         size: when it was read last.
         read_to: the end of its last complete line.
         n_lines: how many complete lines were read.
+        n_rules: how many of these are no finished units.
         is_trusted: whether the beginning of a line with a matching checksum can be relied on.
         is_own: whether this process is writing it. Then checksums are compared when lines are used, not before.
     """
 
-    __slots__ = ("is_own", "is_trusted", "n_lines", "name", "read_to", "seed", "size")
+    __slots__ = ("is_own", "is_trusted", "n_lines", "n_rules", "name", "read_to", "seed", "size")
 
     def __init__(self, name: str, seed: int | None, is_own: bool) -> None:
         self.name, self.seed, self.is_own = name, seed, is_own
         self.is_trusted = not name.endswith(EARLIER_SUFFIX)
-        self.size = self.read_to = self.n_lines = 0
+        self.size = self.read_to = self.n_lines = self.n_rules = 0
 
 
 class MemoryLog:
@@ -515,7 +585,7 @@ class MemoryLog:
     def __init__(self) -> None:
         self._data = bytearray()
 
-    def append(self, data: bytes) -> bool:
+    def append(self, data: bytes, written: Written = NOTHING) -> bool:
         self._data += data
         return True
 

@@ -88,8 +88,8 @@ class Kind:
         optional: further keys that may be missing.
         agree: manifest, and whether it is sealed → what does not match within it.
         named_by_manifest: a name that only its manifest has counts, where nothing else matches.
-        keeps_journal: whether an open one has a journal from its beginning, so that one without has lost it.
         row: what a finished row of it is, if making it again costs calls.
+        answers: how the names of the tables begin that have these rows.
         restart: how to begin its work anew.
         page: its page in `evaluand view`; without one, the list there says how to show it in a terminal.
 
@@ -117,8 +117,8 @@ class Kind:
     optional: dict[str, Check] = field(default_factory=dict)
     agree: Callable[[Mapping[str, Any], bool], str] = _nothing_more
     named_by_manifest: bool = False
-    keeps_journal: bool = False
     row: str = ""
+    answers: str = ""
     restart: str = "start it again with `evaluand run`"
     page: Page = Page()
 

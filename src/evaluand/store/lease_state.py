@@ -10,9 +10,9 @@ number of shards.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from zlib import crc32
 
 import orjson
@@ -45,6 +45,33 @@ class Worker:
     is_fenced: bool
 
 
+class Written(NamedTuple):
+    """What a worker has written into its segment.
+
+    Attributes:
+        rows: finished units.
+        spent: what their requests have cost, by currency.
+        used: whether rows state a usage, so that to repeat them costs, whatever it is.
+    """
+
+    rows: int = 0
+    spent: Mapping[str, float] = {}
+    used: bool = False
+
+    def plus(self, other: Written) -> Written:
+        """Both together.
+
+        Example:
+            >>> Written(1, {"EUR": 0.5}).plus(Written(2, {"EUR": 0.25}))
+            Written(rows=3, spent={'EUR': 0.75}, used=False)
+        """
+        spent = {name: self.spent.get(name, 0.0) + cost for name, cost in other.spent.items()}
+        return Written(self.rows + other.rows, {**self.spent, **spent}, self.used or other.used)
+
+
+NOTHING: Final = Written()
+
+
 @dataclass(slots=True)
 class State:
     """The leases of a log at one moment.
@@ -54,16 +81,18 @@ class State:
         done: the finished shards, as sorted ranges [start, stop).
         takers: how often each unit that is not done was taken.
         fences: where segments end that workers wrote from which others took over: [segment, offset].
+        written: what each segment has at least, also after its worker has left.
     """
 
     workers: dict[str, Worker] = field(default_factory=dict)
     done: list[tuple[int, int]] = field(default_factory=list)
     takers: dict[int, int] = field(default_factory=dict)
     fences: list[tuple[str, int]] = field(default_factory=list)
+    written: dict[str, Written] = field(default_factory=dict)
 
     def copy(self) -> State:
         """A state that can be changed without changing this one."""
-        return State(dict(self.workers), list(self.done), dict(self.takers), list(self.fences))
+        return State(dict(self.workers), list(self.done), dict(self.takers), list(self.fences), dict(self.written))
 
     def holders(self) -> dict[int, str]:
         """Which worker has each unit."""
@@ -126,13 +155,14 @@ def pack_state(number: int, state: State) -> bytes:
 
     Example:
         >>> print(pack_state(3, State(done=[(0, 2)])).decode().strip())
-        {"crc":"54741041","state":{"workers":{},"done":[[0,2]],"takers":[],"fences":[]}}
+        {"crc":"54741041","state":{"workers":{},"done":[[0,2]],"takers":[],"fences":[],"written":{}}}
     """
     parts = {
         "workers": {name: _pack_worker(worker) for name, worker in state.workers.items()},
         "done": state.done,
         "takers": list(state.takers.items()),
         "fences": state.fences,
+        "written": {name: [*written] for name, written in state.written.items()},
     }
     body = orjson.dumps(parts)
     return b"%b%08x%b%b%b" % (_HEAD, _checksum(number, body), _MIDDLE, body, _TAIL)
@@ -144,7 +174,7 @@ def unpack_state(number: int, data: bytes) -> State | None:
     Example:
         >>> data = pack_state(3, State(done=[(0, 2)]))
         >>> unpack_state(3, data), unpack_state(4, data), unpack_state(3, data[:-9])
-        (State(workers={}, done=[(0, 2)], takers={}, fences=[]), None, None)
+        (State(workers={}, done=[(0, 2)], takers={}, fences=[], written={}), None, None)
     """
     body = data[_START : -len(_TAIL)]
     if data != b"%b%08x%b%b%b" % (_HEAD, _checksum(number, body), _MIDDLE, body, _TAIL):
@@ -177,6 +207,7 @@ def _read_state(parts: Any) -> State:
         ranges,
         {_read_count(unit): _read_count(count) for unit, count in takers},
         [(_read_segment(name), _read_count(offset)) for name, offset in fences],
+        {_read_segment(name): _read_written(*written) for name, written in parts.get("written", {}).items()},
     )
     if len(state.holders()) != sum(len(worker.units) for worker in state.workers.values()):
         raise ValueError("a unit with two holders")
@@ -191,6 +222,12 @@ def _read_worker(process: Any, beat: Any, seq: Any, units: Any, is_fenced: Any) 
         raise ValueError(process)
     identity = ProcessIdentity(boot, numbers, pid, _read_count(started), host)
     return Worker(identity, beat, _read_count(seq), tuple(_read_count(unit) for unit in units), is_fenced)
+
+
+def _read_written(rows: Any, spent: Any, used: Any) -> Written:
+    if not all(type(cost) is float for cost in spent.values()) or type(used) is not bool:
+        raise TypeError(spent)
+    return Written(_read_count(rows), spent, used)
 
 
 def _read_count(value: Any) -> int:

@@ -36,7 +36,7 @@ import re
 import stat
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final, NamedTuple, Protocol, TypeVar
@@ -45,7 +45,7 @@ from weakref import WeakSet
 from evaluand.core.errors import EngineError
 from evaluand.core.system import boot_seconds, call_after_fork, this_process
 from evaluand.store.io import DiskFolder
-from evaluand.store.lease_state import MAX_STATE_BYTES, State, Worker, pack_state, unpack_state
+from evaluand.store.lease_state import MAX_STATE_BYTES, State, Worker, Written, pack_state, unpack_state
 
 T = TypeVar("T")
 
@@ -138,10 +138,12 @@ class History(NamedTuple):
     Attributes:
         done: the finished shards, as sorted ranges [start, stop).
         taken: the units that workers have, or had when they died.
+        written: what each segment has at least.
     """
 
     done: Sequence[tuple[int, int]]
     taken: Collection[int]
+    written: Mapping[str, Written] = {}
 
 
 class Segments(Protocol):
@@ -156,6 +158,12 @@ class Segments(Protocol):
 
     def restart(self) -> None:
         """Ends this writer's segment, and begins another."""
+
+    def begin(self) -> None:
+        """Makes this writer's segment, so that one with a lease is damaged where it is missing."""
+
+    def written(self) -> Mapping[str, Written]:
+        """What this writer has written into each of its segments."""
 
 
 class _Lost(Exception):
@@ -275,7 +283,7 @@ class FileLeases:
 
     def history(self) -> History:
         state = self._look()
-        return History(state.done, {*state.holders(), *state.takers})
+        return History(state.done, {*state.holders(), *state.takers}, state.written)
 
     def _begin(self) -> None:
         """Begins without leases, also in a fork: there they are those of the parent."""
@@ -486,7 +494,9 @@ class FileLeases:
             self._present.add(name)
             others = state.holders()
             present = tuple(sorted(unit for unit in units if unit not in others))
+            self._log.begin()
             state.workers[name] = Worker(this_process(), beat, seq, present, self._is_fenced)
+        state.written |= self._log.written()
         earlier = self._claimed
         if units and not self._units and not leave:
             self._claimed = name
@@ -562,6 +572,11 @@ def distant_workers(folder: DiskFolder) -> dict[str, Worker]:
     """
     workers = _read_latest(folder / FOLDER)[1].workers.items()
     return {n: w for n, w in workers if w.units and not w.process.has_ended() and not _shares_clock(w)}
+
+
+def read_written(folder: DiskFolder) -> Mapping[str, Written]:
+    """What each segment of a log has at least, by its leases; nothing is written."""
+    return _read_latest(folder / FOLDER)[1].written
 
 
 _seen: Final[dict[tuple[str, str], tuple[tuple[int, float], float]]] = {}

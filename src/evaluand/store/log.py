@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Final
 from weakref import WeakSet
 
-from evaluand.core.errors import EngineError, Fault
+from evaluand.core.errors import EngineError
 from evaluand.core.system import call_after_fork
 from evaluand.store import io
 from evaluand.store.io import DiskFolder
-from evaluand.store.segments import EARLIER_SUFFIX, SUFFIX, add_checksums, fault_of, find_damage, seed_of
+from evaluand.store.lease_state import NOTHING, Written
+from evaluand.store.segments import EARLIER_SUFFIX, SUFFIX, add_checksums, seed_of
 
 
 class FileLog:
@@ -40,7 +41,7 @@ class FileLog:
         self._begin()
         _logs.add(self)
 
-    def append(self, data: bytes) -> bool:
+    def append(self, data: bytes, written: Written = NOTHING) -> bool:
         own = self._own or self._create()
         if own is None:
             return False
@@ -49,7 +50,17 @@ class FileLog:
         except EngineError:
             self._retire(own)  # the segment may end in an incomplete line
             raise
+        with self._lock:
+            own.written = own.written.plus(written)
         return True
+
+    def begin(self) -> None:
+        if self._own is None:
+            self._create()
+
+    def written(self) -> Mapping[str, Written]:
+        with self._lock:
+            return {own.name: own.written for own in (*self._retired, self._own) if own is not None}
 
     def is_removed(self) -> bool:
         own = self._own
@@ -134,30 +145,13 @@ class FileLog:
         self._begin()
 
 
-def find_journal_damage(folder: DiskFolder, scope: str) -> list[Fault]:
-    """The damaged lines in the logs of a journal.
-
-    Args:
-        folder: the folder of the journal.
-        scope: kind and id of its artifact.
-    """
-    faults = []
-    for name in folder.folders():
-        log = FileLog(folder / name, f"{scope}/{name}")
-        try:
-            with suppress(FileNotFoundError):  # another process has sealed the artifact
-                faults += [fault_of(log, damage) for damage in find_damage(log)]
-        finally:
-            log.close()
-    return faults
-
-
 @dataclass(eq=False, slots=True)
 class _OwnSegment:
     name: str
     handle: int
     seed: int
     has_lasting_name: bool = False
+    written: Written = NOTHING
 
 
 _SEGMENT: Final = re.compile(rf"[0-9A-Za-z._-]+({re.escape(SUFFIX)}|{re.escape(EARLIER_SUFFIX)})")

@@ -21,6 +21,7 @@ import orjson
 from evaluand.core.errors import EngineError
 from evaluand.core.system import call_after_fork, this_process
 from evaluand.store.database import Connection, Database
+from evaluand.store.lease_state import NOTHING, Written
 from evaluand.store.segments import SUFFIX, add_checksums, seed_of
 
 PIECE_BYTES: Final = 16 << 20  # of a row; longer lines have several
@@ -91,7 +92,7 @@ class PostgresLog:
         self._size = 0
         self._is_refused = False  # whether lines were, since another worker has taken over, or the artifact is sealed
 
-    def append(self, data: bytes) -> bool:
+    def append(self, data: bytes, written: Written = NOTHING) -> bool:
         own = _Lines(data)
         with self._lock:
             self._waiting.append(own)

@@ -16,12 +16,14 @@ from __future__ import annotations
 import re
 from binascii import hexlify
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple, Protocol
 from zlib import crc32
 
 import orjson
 
-from evaluand.core.errors import EngineError, Fault
+from evaluand.core.errors import EngineError, Fault, plural
+from evaluand.store.lease_state import NOTHING, Written
 
 SUFFIX: Final = ".lines"
 EARLIER_SUFFIX: Final = ".jsonl"
@@ -39,12 +41,13 @@ _LONG_LINE_BYTES = 1 << 25
 
 
 class Damage(NamedTuple):
-    """Bytes of a segment that are not a valid line.
+    """Bytes of a segment that are not a valid line, or lines that it has no more.
 
     Attributes:
-        line: the number of the line in its segment, from 1.
+        line: the number of the line in its segment, from 1; 0 of lines that are missing.
         offset: where it begins, in bytes.
         size: its length in bytes, with the line feed.
+        rows: how many finished units it held at least.
     """
 
     segment: str
@@ -52,6 +55,7 @@ class Damage(NamedTuple):
     offset: int
     size: int
     reason: str
+    rows: int = 1
 
 
 def seed_of(scope: str, segment: str) -> int:
@@ -168,10 +172,31 @@ def _find_line_feed(log: Readable, segment: str, offset: int) -> int:
     return -1
 
 
-def find_damage(log: Readable) -> Iterator[Damage]:
-    """The damage of a log that nobody works on, found without an index, so that memory is bounded."""
+def find_missing(written: Mapping[str, Written], rows: Mapping[str, int]) -> Iterator[Damage]:
+    """What segments have lost, although leases or other lines say that they had it.
+
+    Args:
+        written: what each segment had at least.
+        rows: how many rows, damaged ones too, each segment has now; without those that are missing.
+    """
+    for name, known in sorted(written.items()):
+        lost = known.rows - rows.get(name, 0)
+        if name not in rows:
+            has_lost = f"is missing, with at least {plural(lost, 'row')}" if lost else "is missing"
+            yield Damage(name, 0, 0, 0, has_lost, lost)
+        elif lost > 0:
+            yield Damage(name, 0, 0, 0, f"has lost at least {plural(lost, 'row')}", lost)
+
+
+def find_damage(log: Readable, written: Mapping[str, Written] = {}) -> Iterator[Damage]:
+    """The damage of a log that nobody works on, found without an index, so that memory is bounded.
+
+    Args:
+        written: what each segment has at least.
+    """
+    expected, rows = dict(written), dict[str, int]()
     for name, total in log.segments().items():
-        seed, read_to, n = log.seed(name), 0, 0
+        seed, read_to, n, n_rules = log.seed(name), 0, 0, 0
         for offset, size, lines in read_chunks(log, name, 0, _LONG_LINE_BYTES):
             place, read_to = offset, offset + size
             for line in lines[:-1].split(b"\n"):
@@ -179,9 +204,27 @@ def find_damage(log: Readable) -> Iterator[Damage]:
                 length = len(line) + 1 if lines else size
                 if reason := _find_fault(line, seed) if lines else _find_long_fault(log, name, offset, size, seed):
                     yield Damage(name, n, place, length, reason)
+                elif RULE.match(line):
+                    n_rules += 1
+                    expected.update({other: NOTHING for other in named_in(line, seed) if other not in expected})
                 place += length
         if read_to < total:
-            yield Damage(name, n + 1, read_to, total - read_to, INCOMPLETE)
+            n += 1
+            yield Damage(name, n, read_to, total - read_to, INCOMPLETE)
+        rows[name] = n - n_rules
+    yield from find_missing(expected, rows)
+
+
+RULE: Final = re.compile(rb"\[-?[0-9]+,\{")
+"""How a line begins that says something of other lines, or of what was spent."""
+
+
+def named_in(line: bytes, seed: int | None) -> list[str]:
+    """The segment that a line voids or fences, which had lines then."""
+    with suppress(ValueError, TypeError):
+        [(kind, (name, offset))] = orjson.loads(read_body(line, seed) or b"")[1].items()
+        return [name] if kind == "void" or (kind == "fence" and offset > 0) else []
+    return []
 
 
 def _find_fault(line: bytes, seed: int | None) -> str:
@@ -214,6 +257,11 @@ _SLOT: Final = re.compile(rb"\[(0|[1-9][0-9]*),")
 
 def fault_of(log: Readable, damage: Damage) -> Fault:
     """The report of some damage."""
+    if not damage.line:
+        return Fault(
+            log.path(damage.segment),
+            f"{damage.reason}; what it had counts as not done",
+        )
     return Fault(f"{log.path(damage.segment)}:{damage.line}", f"damaged: {damage.reason}; it counts as not done")
 
 

@@ -10,7 +10,6 @@ import datetime as dt
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from evaluand.core.errors import EngineError, Fault, NotFound, SpecError, nearest, warn, with_article
@@ -496,13 +495,11 @@ def begin(
 
     Raises:
         SpecError: `resume` is not an attempt at this spec.
-        EngineError: the stored manifest has another spec than its id says, or the size of a table has changed.
+        EngineError: the stored manifest has another spec than its id says.
     """
     id, attempt = _attempt(store, kind, spec, again, resume)
     if store.is_sealed(kind, id):
         manifest = store.manifest(kind, id)
-        for fault in store.damage(kind, id, quick=True):
-            raise EngineError(f"{fault}; `evaluand gc --damaged` removes what is damaged, to be made again")
     else:
         head = {"format": FORMAT, "kind": kind, "id": id, "name": name, "spec": spec, "attempt": attempt}
         manifest = check_identity(store.open(with_mac(store, head | about() | {"created": now()})))
@@ -582,9 +579,18 @@ def _attempt(
                 f" {find_kind(kind).restart}"
             )
         return resume, made.index(resume)
-    if made and (_is_open_and_damaged(store, kind, made[-1]) or not again(made[-1])):
-        return made[-1], len(made) - 1
+    if made and not describe_damage(store, kind, made[-1]):
+        if _is_open_and_damaged(store, kind, made[-1]) or not again(made[-1]):
+            return made[-1], len(made) - 1
+    elif made:
+        warn(f"{describe_damage(store, kind, made[-1])}; it is made again, with what can be read of it")
     return artifact_id(kind, spec, len(made)), len(made)
+
+
+def describe_damage(store: Store, kind: str, id: str) -> str:
+    """What is damaged of the tables of a finished artifact, by their sizes alone; empty if nothing is."""
+    faults = store.damage(kind, id, quick=True) if sealed_manifest(store, kind, id) else []
+    return f"{singular(kind)} {id[:12]} is damaged: {faults[0]}" if faults else ""
 
 
 def _is_open_and_damaged(store: Store, kind: str, id: str) -> bool:
@@ -593,9 +599,11 @@ def _is_open_and_damaged(store: Store, kind: str, id: str) -> bool:
 
 
 def attempts(store: Store, kind: str, spec: Mapping[str, Any]) -> list[str]:
-    """The ids of all attempts at a spec, the last one last."""
-    numbered = (artifact_id(kind, spec, number) for number in count())
-    return list(takewhile(lambda id: exists(store, kind, id), numbered))
+    """The ids of all attempts at a spec, the last one last; a damaged one may have been removed between others."""
+    made = list[str]()
+    while any(exists(store, kind, artifact_id(kind, spec, number)) for number in (len(made), len(made) + 1)):
+        made.append(artifact_id(kind, spec, len(made)))
+    return made
 
 
 def now() -> str:

@@ -47,6 +47,5 @@ KIND: Final = Kind(
     origins=_list_results,
     keys={"pinned": checks.flag},
     agree=_agree,
-    keeps_journal=True,
     page=Page("recording", {"sealed": "a", "open": "a"}),
 )
