@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.feedback_functions import length, use
@@ -140,7 +141,7 @@ def test_a_judge_that_was_stopped_between_the_question_and_the_write_judges_agai
     [lane] = worker._lanes.judged.values()
     append, written = FileLog.append, list[bytes]()
 
-    def stop_once(log: FileLog, data: bytes) -> bool:
+    def stop_once(log: FileLog, data: bytes, *what: Any) -> bool:
         if log is lane._log:
             written.append(data)
             if len(written) == 2:
@@ -150,7 +151,7 @@ def test_a_judge_that_was_stopped_between_the_question_and_the_write_judges_agai
                 other.refresh()
                 assert other.leases.take(iter([1, 2, 3, 4])) == (1, 1)
                 other.leases.release()
-        return append(log, data)
+        return append(log, data, *what)
 
     monkeypatch.setattr(FileLog, "append", stop_once)
     assert worker.perform()

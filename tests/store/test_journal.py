@@ -466,9 +466,9 @@ def test_the_call_of_a_damaged_line_is_repeated_and_no_other(tmp_path: Path, dam
     segment.write_bytes(b"".join(lines))
     with warnings.catch_warnings(action="ignore"), collect_warnings() as warned:
         run = resume()
-    where = f"{segment}:{place + 1}"
-    expected = f"1 damaged line of the journal counts as not done; what is missing is done again: {where}"
-    assert warned == ([expected] if lines[place] else [])
+    [warning] = warned
+    fault = f"{segment}:{place + 1}: damaged: " if lines[place] else f"{segment}: has lost at least 1 row"
+    assert warning.startswith(f"answer: 1 stored answer is lost ({fault}")
     assert run.receipt is not None
     assert run.receipt.called == 100 - len(lines) + 1
     assert run.counts == {"completed": 99, "failed": 1}
@@ -488,6 +488,7 @@ def test_verify_lists_the_damaged_lines_of_open_journals(tmp_path: Path) -> None
         f"{segment}:5: damaged: its checksum does not match; it counts as not done",
         f"{segment}:8: damaged: its checksum does not match; it counts as not done",
         f"{segment}:{len(lines) - 1}: damaged: it has no end; it counts as not done",
+        f"{segment}: has lost at least 1 row; what it had counts as not done",
     ]
 
 
@@ -499,8 +500,8 @@ def test_a_segment_that_was_moved_from_another_run_counts_for_nothing(tmp_path: 
     other.replace(segment)
     [id] = here.ids("runs")
     count = len(segment.read_bytes().splitlines())
-    assert len(verify(here, "runs", id)) == count
-    with pytest.warns(EvaluandWarning, match=rf"{count} damaged lines of the journal count as not done"):
+    assert len(verify(here, "runs", id)) >= count
+    with pytest.warns(EvaluandWarning, match="stored answers are lost"):
         receipt = resume().receipt
     assert receipt is not None
     assert receipt.called == 100
@@ -688,11 +689,11 @@ class SlowLog(MemoryLog):
         super().__init__()
         self.begun = threading.Event()
 
-    def append(self, data: bytes) -> bool:
+    def append(self, data: bytes, *written: Any) -> bool:
         if data.startswith(b"[0,"):
             self.begun.set()
             time.sleep(0.2)
-        return super().append(data)
+        return super().append(data, *written)
 
 
 @dataclass

@@ -19,8 +19,9 @@ from support.journals import lines_of
 from evaluand.store import journal
 from evaluand.store.io import DiskFolder
 from evaluand.store.journal import WorkLog
-from evaluand.store.log import FileLog, find_journal_damage
+from evaluand.store.log import FileLog
 from evaluand.store.memory_leases import MemoryLeases
+from evaluand.store.segments import fault_of, find_damage
 
 SLOTS = 30
 SCOPE = "runs/00"
@@ -136,7 +137,8 @@ def check_damage(written: list[list[tuple[int, Any]]], damages: list[tuple[Any, 
         with patch.object(journal, "_WRITING_SECONDS", 0):
             for name in dict.fromkeys(LOGS):
                 check_log(folder, name, [each for each in segments if each.path.parent.name == name])
-        faults = find_journal_damage(DiskFolder(folder), SCOPE)
+        logs = [FileLog(DiskFolder(folder) / name, f"{SCOPE}/{name}") for name in dict.fromkeys(LOGS)]
+        faults = [fault_of(log, each) for log in logs for each in find_damage(log)]
         assert [fault.where for fault in faults] == [place for each in segments for place in each.damaged_places()]
     finally:
         shutil.rmtree(folder)

@@ -87,7 +87,7 @@ def test_each_shard_is_claimed_once(journals: PostgresJournals) -> None:
     assert [other.leases.claim(5), other.leases.claim(5), other.leases.claim(5)] == [(1, 1), (3, 1), None]
     other.leases.finish(0)
     assert other.leases.claim(5) is None
-    assert other.leases.history() == ([(0, 1)], {1, 2, 3, 4})
+    assert other.leases.history()[:2] == ([(0, 1)], {1, 2, 3, 4})
 
 
 def test_what_a_worker_writes_after_another_took_over_does_not_count(journals: PostgresJournals, catalog: str) -> None:

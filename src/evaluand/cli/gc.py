@@ -84,6 +84,7 @@ def command(options: _Options) -> None:
         if not options.yes:
             question = f"remove {_summarise(found, '')}".strip() + f"?{_describe_loss(store, found)}"
             click.confirm(question, abort=True, err=True)
+    loss = _describe_loss(store, found).removesuffix(";") if options.yes else ""
     with show_notes():
         outcome = Removal([], []) if options.dry_run else remove(store, found)
     left += outcome.left
@@ -93,7 +94,7 @@ def command(options: _Options) -> None:
         facts = {"found": _facts(found), "removed": _facts(outcome.removed), "bytes": size, "left": stays}
         return print_json(facts)
     _print_left(left, store)
-    click.echo(_summarise(outcome.removed, "removed"))
+    click.echo(_summarise(outcome.removed, "removed") + (f";{loss}" if loss else ""))
 
 
 def _print_left(left: Iterable[Fault], store: FolderStore) -> None:

@@ -206,6 +206,7 @@ class InputCheck:
         self._unchanged_in_attempt = Unchanged(facts.folder, files_only=True) if facts else None
         self._changed: set[str] = set()
         self._unrecorded = False
+        self.undefined: list[int] = []  # finished units; the lines that say which files they have opened are lost
 
     def explain(self, manifest: Manifest) -> list[str]:
         """How the code differs from that of stored work, in words."""
@@ -238,21 +239,24 @@ class InputCheck:
         return bool(stale)
 
     def void_stale(self, lane: WorkLog, place: int) -> None:
-        """Void the finished units whose inputs have changed since.
+        """Void the finished units whose inputs have changed since; those whose inputs are lost become `undefined`.
 
         Args:
             lane: the lane of the units, up to date.
             place: the position of the inputs in a record, after all other fields.
         """
+        self.undefined = []
         if stale := self.stale(lane, place):
-            lane.void(stale)
+            lane.void({*stale} - {*self.undefined})
 
     def stale(self, lane: WorkLog, place: int) -> list[int]:
         """The finished slots of a lane whose inputs have changed since; arguments as in `void_stale`."""
         if self._unchanged_in_attempt is None or not lane.n_done:
             return []
-        stale = Inputs.written(lane, place).stale(self._unchanged_in_attempt)
+        inputs = Inputs.written(lane, place)
+        stale = inputs.stale(self._unchanged_in_attempt)
         self._changed |= self._unchanged_in_attempt.changed
+        self.undefined = [slot for slot in stale if not inputs.is_defined(slot)]
         return stale
 
     def may_use(self, kind: str, id: str) -> bool:
@@ -325,6 +329,13 @@ class Inputs:
             rows[-1][1] += 1
         else:
             rows.append([slot, 1])
+
+    def is_defined(self, slot: int) -> bool:
+        """Whether it is known what a slot has opened."""
+        node = self.of(slot)
+        while node in self.nodes:
+            node = self.nodes[node][0]
+        return node is None
 
     def of(self, slot: int) -> str | None:
         """The node of a slot; None if nothing was opened."""

@@ -263,6 +263,7 @@ class Evaluator:
             ),
             resume=request.resume,
             about=lambda: grading.about(request, inputs, store, before),
+            repeat_lost=request.repeat_lost,
         )
         total = sum(run.counts.values()) * len(grading.scorers)
         if is_made := "digest" in manifest:
@@ -512,7 +513,7 @@ class _Job:
             self._reuse(lane, work, tally, inputs)
         if lane.n_done < lane.slots:
             self._settle_changes(lane, name, tally, inputs)
-            settle_lost(self.store, self.manifest, lane, label, "grade", repeat=repeat_lost, part=name)
+        settle_lost(self.store, self.manifest, lane, inputs, tally, "grade", repeat=repeat_lost, part=name)
         keyed = KeyedWork(
             lane,
             lambda start, stop: (

@@ -152,6 +152,7 @@ class Matcher:
             ),
             resume=request.resume,
             about=lambda: pairing.about(request, inputs),
+            repeat_lost=request.repeat_lost,
         )
         if "digest" in manifest:
             matches = Matches(store, manifest["id"])
@@ -344,7 +345,8 @@ class _Job:
                 others = [other for other in self.store.find("matches", work) if other != id]
                 sources = [other for other in others if self.inputs.may_use("matches", other)]
                 tally.reused += self._fill(lane, keys, map(self._answers_in, sources))
-            settle_lost(self.store, self.manifest, lane, tally.label, "judgement", repeat=self.repeat_lost)
+            repeat = self.repeat_lost
+            settle_lost(self.store, self.manifest, lane, self.inputs, tally, "judgement", repeat=repeat)
             earlier = frozenset(lane.done(0))
             self._call(lane, stream)
             if not self.is_sealed():

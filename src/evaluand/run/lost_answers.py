@@ -10,22 +10,33 @@ from typing import Any
 
 from evaluand.core.errors import Fault, plural, pluralize, warn
 from evaluand.core.identity import artifact_id
+from evaluand.engine.keyed_work import Tally
 from evaluand.engine.outcome import Aborted
+from evaluand.engine.reuse import InputCheck
 from evaluand.models.usage_total import UsageTotal
 from evaluand.store.journal import WorkLog
 from evaluand.store.segments import list_places
-from evaluand.store.store import Manifest, Store, sealed_manifest
+from evaluand.store.store import Manifest, Store, asks_models, sealed_manifest
 
 
 def settle_lost(
-    store: Store, manifest: Manifest, lane: WorkLog, label: str, answer: str, *, repeat: bool, part: str = ""
+    store: Store,
+    manifest: Manifest,
+    lane: WorkLog,
+    inputs: InputCheck,
+    tally: Tally,
+    answer: str,
+    *,
+    repeat: bool,
+    part: str = "",
 ) -> None:
     """Says how many answers are made again because stored ones were lost.
 
     Args:
         manifest: of the open work.
         lane: its lane, after all answers were taken over that there are.
-        label: what the lane is, for people.
+        inputs: knows the answers of the lane that depend on nobody knows what.
+        tally: of the lane.
         answer: the word for one of its answers.
         repeat: whether lost answers may be made again where that costs.
         part: the entry of the lane among counts and usage of the manifest; empty if they are of this lane.
@@ -38,16 +49,15 @@ def settle_lost(
     counts = before.get("counts", {})
     counts = counts.get(part, {}) if part else counts
     rows = max(0, sum(counts.values()) - lane.accepted(before["id"])) if before else 0
-    n = min(lost.rows + rows, lane.slots - lane.n_done)
+    n = min(lost.rows + rows, lane.slots - lane.n_done) + len(inputs.undefined)
     if n <= 0 or store.is_sealed(manifest["kind"], manifest["id"]):
         return
     usage = before.get("usage", {})
     used = UsageTotal.read(usage.get(part) if part else usage)
     used.cost = used.cost or dict(lost.spent)
-    asks_models = manifest["provenance"].get("models") or manifest["provenance"].get("judges")
-    is_paid = used.cost or used.input_tokens or used.output_tokens or lost.used or asks_models
+    is_paid = used.cost or used.input_tokens or used.output_tokens or lost.used or asks_models(manifest)
     places = list_places([f"{fault.where}: {fault.message.partition(';')[0]}" for fault in (*lost.faults, *faults)])
-    what = f"{label}: {plural(n, f'stored {answer}')} {pluralize(n, 'is', 'are')} lost ({places})"
+    what = f"{tally.label}: {plural(n, f'stored {answer}')} {pluralize(n, 'is', 'are')} lost ({places})"
     if is_paid and not repeat:
         amount = f", which used {used}" if used else ""
         raise Aborted(
@@ -56,6 +66,8 @@ def settle_lost(
             code="lost",
         )
     warn(f"{what}, and {pluralize(n, 'is', 'are')} made again")
+    lane.void(inputs.undefined)
+    tally.kept -= len(inputs.undefined)
     for name, total in {**lost.by_segment, **({before["id"]: sum(counts.values())} if before else {})}.items():
         if total > lane.accepted(name):
             lane.accept(name, total)

@@ -238,6 +238,7 @@ class Runner:
             again=lambda last: self._needs_new_attempt(last, request, calls, inputs),
             resume=request.resume,
             about=lambda: self._manifest_facts(calls, request, inputs, before),
+            repeat_lost=request.repeat_lost,
         )
         if "digest" in manifest:
             why = f"nothing to do: the same task, dataset and seed were run on {manifest['created'][:16]}Z"
@@ -533,7 +534,7 @@ class _Job:
             if not self.manifest["fresh"] and self.lane.n_done < self.lane.slots:
                 self._reuse()
             self._settle_changes(before)
-            settle_lost(self.store, self.manifest, self.lane, self.tally.label, "answer", repeat=repeat_lost)
+            settle_lost(self.store, self.manifest, self.lane, self.inputs, self.tally, "answer", repeat=repeat_lost)
             used = RowUsage(self.lane.done(0))
             progress = self.runner.progress(self.tally) if self.runner.progress else nullcontext()
             with progress, observable(self.runner.policy.observe_models):

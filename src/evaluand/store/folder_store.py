@@ -174,9 +174,9 @@ class FolderStore:
         if "digest" in manifest:
             return (resized_tables if quick else damaged_tables)(folder, manifest["tables"])
         if self._has_lost_journal(kind, id):
-            hint = f"restore it, or continue without it: `evaluand resume {id}`"
+            hint = "restore it, or start the same work again, which continues without it"
             return [Fault(str(folder.path / JOURNAL), f"{_LOST_JOURNAL}; {hint}")]
-        return self.journals.find_damage(kind, id)
+        return [] if quick else self.journals.find_damage(kind, id)
 
     def _has_lost_journal(self, kind: str, id: str) -> bool:
         """Whether an open artifact has no journal, although it had one from its beginning."""

@@ -130,6 +130,7 @@ class WorkLog:
         self.n_done = 0
         self.n_taken_back = 0  # how often a done unit became undone
         self.spent: dict[str, float] = {}  # by all writers, by currency, as of the last `refresh`
+        self.missing: Sequence[Damage] = ()  # what segments have lost, as of the last `find_lost`
         self._grows = slots is None
         self._capacity = 0  # of a growing log
         self._log = log
@@ -311,7 +312,8 @@ class WorkLog:
         named = [name for name, _ in self._voided] + [name for name, offset in self._fenced.items() if offset]
         expected |= {name: NOTHING for name in named if name not in expected}
         rows = {segment.name: segment.n_lines - segment.n_rules for segment in self._segments}
-        damage = [*sorted(self._damaged.values()), *find_missing(expected, rows)]
+        self.missing = [*find_missing(expected, rows)]
+        damage = [*sorted(self._damaged.values()), *self.missing]
         lost = Counter[str]()
         for each in damage:
             lost[each.segment] += each.rows

@@ -124,7 +124,7 @@ class Store(Protocol):
         """The damage of a sealed artifact's tables or of an open one's journal.
 
         Args:
-            quick: compare the sizes of tables alone, and read none.
+            quick: compare the sizes of tables alone, and read none; nor the lines of a journal.
         """
 
     def checks(self, kind: str, id: str) -> dict[str, dict[str, Any]]:
@@ -485,6 +485,7 @@ def begin(
     again: Callable[[str], bool],
     resume: str | None,
     about: Callable[[], Manifest],
+    repeat_lost: bool = True,
 ) -> Manifest:
     """The manifest of the attempt at a spec to work on: already sealed, open, or opened now.
 
@@ -492,20 +493,29 @@ def begin(
         again: whether to make a further attempt, called with the id of the last.
         resume: the id of the attempt to continue.
         about: returns the rest of the manifest; called only if there is work to do.
+        repeat_lost: whether open work that asks models is continued although its journal is missing.
 
     Raises:
         SpecError: `resume` is not an attempt at this spec.
-        EngineError: the stored manifest has another spec than its id says.
+        EngineError: the stored manifest has another spec than its id says, or its journal is missing.
     """
     id, attempt = _attempt(store, kind, spec, again, resume)
     if store.is_sealed(kind, id):
         manifest = store.manifest(kind, id)
     else:
         head = {"format": FORMAT, "kind": kind, "id": id, "name": name, "spec": spec, "attempt": attempt}
+        opened = None if repeat_lost else _manifest_if_sound(store, kind, id)
+        if opened is not None and asks_models(opened) and (faults := store.damage(kind, id, quick=True)):
+            raise EngineError(f"{faults[0]} if --repeat-lost (repeat_lost=True) is added, as it asks models")
         manifest = check_identity(store.open(with_mac(store, head | about() | {"created": now()})))
     if name is not None:
         store.refer(name, kind, id)
     return manifest
+
+
+def asks_models(manifest: Manifest) -> bool:
+    """Whether work is known to ask models, so that to repeat it costs."""
+    return bool(manifest["provenance"].get("models") or manifest["provenance"].get("judges"))
 
 
 def check_identity(manifest: Manifest) -> Manifest:

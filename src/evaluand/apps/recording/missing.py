@@ -7,7 +7,8 @@ missing if it has no line, and
 - or it was judged or leased itself,
 - or its writer has finished the block, and the block has no line at all.
 
-The last records of a block that nobody has judged leave no trace.
+The last records of a block that nobody has judged are counted, as far as the leases of their writer say how many there
+were.
 """
 
 from collections import defaultdict
@@ -31,6 +32,8 @@ class Missing(NamedTuple):
 
     def __str__(self) -> str:
         more = f" and {self.total - len(self.first):,} more" if self.total > len(self.first) else ""
+        if not self.first:
+            return f"{self.total:,} at an end"
         return ", ".join(map(str, self.first)) + more
 
 
@@ -52,11 +55,12 @@ def find_missing(records: WorkLog, judged: Collection[WorkLog]) -> Missing:
     ended = {block for start, stop in records.leases.history().done for block in range(start, min(stop, _MOST_BLOCKS))}
     missing = Missing()
     for _ in range(_LOOKS):
-        records.refresh()
+        records.find_lost()
         missing = _look(records, judged, leased, ended)
         if not missing.total:
-            return missing
-    return missing if missing.total > len(records.damage()) else Missing()
+            break
+    missing = missing if missing.total > len(records.damage()) else Missing()
+    return missing._replace(total=max(missing.total, sum(each.rows for each in records.missing)))
 
 
 _MOST_BLOCKS = MOST_SLOTS // SHARD_SLOTS
