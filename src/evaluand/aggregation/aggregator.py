@@ -53,6 +53,7 @@ from evaluand.store.store import (
     check_name,
     drafted,
     find_sealed_from,
+    give_name,
 )
 
 
@@ -315,8 +316,7 @@ class Aggregator:
                     draft.append(table, batch)
                 draft.seal(at_once("aggregations", id, spec, name, digest=digest, counts=counts, provenance=made_from))
             receipt = Receipt(len(measures), called=len(measures))
-        if name is not None:
-            store.refer(name, "aggregations", id)
+        give_name(store, name, "aggregations", id, origin)
         aggregation = Aggregation(store, id, receipt)
         aggregation.called, aggregation._made_from = name, tuple(evaluations)
         reasons = aggregation.table()["reason"]

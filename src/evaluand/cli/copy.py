@@ -58,7 +58,7 @@ def command(
             tally.called += 1
             size += added
         for ref in plan.names:
-            copy_name(there, ref)
+            copy_name(here, there, ref)
         if plan.left:
             warn(f"{plural(len(plan.left), 'open artifact')} cannot be copied; finish them with `evaluand resume`")
     if as_json:

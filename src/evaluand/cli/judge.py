@@ -40,7 +40,7 @@ from evaluand.run.runner import Run
 from evaluand.store.addresses import Place
 from evaluand.store.folder_store import FolderStore
 from evaluand.store.opening import open_store
-from evaluand.store.store import resolve
+from evaluand.store.store import give_name, resolve
 
 _EXAMPLES = """\b
 Examples:
@@ -191,7 +191,7 @@ def tune(options: _TuneOptions) -> None:
             **options.reading.scale,
         )
         named = options.name or _usual_name(options.sources[0], candidates[found.candidates[0].name])
-        store.refer(named, CARDS, found.card.id)
+        give_name(store, named, CARDS, found.card.id)
     facts = found.to_dict()
     if options.as_json:
         return print_json(facts)

@@ -27,6 +27,7 @@ from evaluand.cli.options import (
 from evaluand.cli.output import print_json, show
 from evaluand.cli.progress import show_notes
 from evaluand.core.errors import EngineError, NotFound, SpecError, plural, warn, with_article
+from evaluand.data.kind import DATASETS
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.judges.stored_rubric import NO_RUBRIC, NOT_STORED, find_changed_rubrics
@@ -45,7 +46,7 @@ from evaluand.store.addresses import Place
 from evaluand.store.folder_store import FolderStore
 from evaluand.store.kinds import find_kind, kinds, made_of, origins, singular
 from evaluand.store.opening import open_store
-from evaluand.store.store import Manifest, caveats, find_made_from, resolve
+from evaluand.store.store import Manifest, as_named, caveats, find_made_from, resolve
 
 _BY_SCORE = ("below", "lowest", "against")
 _ROWS = {"messages", "failed", "index", "where", *_BY_SCORE}  # options that ask for rows
@@ -279,14 +280,15 @@ def _split_group(group: str) -> tuple[str, str]:
 
 
 def _facts(store: FolderStore, kind: str, id: str, options: _Options) -> Facts:
-    manifest, names, view = store.manifest(kind, id), Names(store.refs(), options.artifact), find_kind(kind).shown
+    manifest = as_named(store, store.manifest(kind, id), options.artifact)
+    names, view = Names(store.refs(), options.artifact), find_kind(kind).shown
     facts: Facts = {
         "kind": kind,
         "id": id,
         "names": names.find(kind, id, manifest.get("name")),
         "status": "sealed" if store.is_sealed(kind, id) else "open",
         "manifest": manifest,
-        "made_from": [_artifact_facts(store, names, *origin) for origin in origins(manifest)],
+        "made_from": [_artifact_facts(store, names, *origin, called=options.artifact) for origin in origins(manifest)],
         "caveats": caveats(store, [(kind, id)]),
         "used_by": _find_uses(store, names, kind, id),
     }
@@ -329,9 +331,15 @@ def _find_uses(store: FolderStore, names: Names, kind: str, id: str) -> list[Fac
     return [_artifact_facts(store, names, *use) for use in uses] if len(uses) <= _AT_MOST else None
 
 
-def _artifact_facts(store: FolderStore, names: Names, kind: str, id: str) -> Facts:
+def _artifact_facts(store: FolderStore, names: Names, kind: str, id: str, called: str = "") -> Facts:
+    """What is shown of an artifact from which another was made, or that was made from it.
+
+    Args:
+        called: the name of the other, to which the name of the dataset belongs.
+    """
+    named = store.about(called, RUNS).get("dataset") if called and kind == DATASETS else None
     try:
-        name = ", ".join(names.find(kind, id, store.manifest(kind, id).get("name")))
+        name = named or ", ".join(names.find(kind, id, store.manifest(kind, id).get("name")))
     except NotFound:
         name = "(not in this store)"
     except EngineError:

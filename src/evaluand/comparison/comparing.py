@@ -65,6 +65,7 @@ from evaluand.store.store import (
     exists,
     find_sealed_from,
     find_stops,
+    give_name,
 )
 from evaluand.store.tables import FLIPS, LEFT_OUT, PAIRS, RANKING
 from evaluand.store.window import WindowedStore
@@ -337,8 +338,7 @@ def compare(
         batches = {table: pa.RecordBatch.from_pylist(own, TABLES[table]) for table, own in tables.items()}
         made_from = provenance(origin) | {"labels": short, "evaluations": [e.id for e in evaluations]}
         seal_tables(store, "comparisons", id, spec, batches, name, made_from)
-    if name is not None:
-        store.refer(name, "comparisons", id)
+    give_name(store, name, "comparisons", id, origin)
     receipt = Receipt(1, kept=1, why="made before") if stored else Receipt(1, called=1)
     return Comparison(store, id, receipt, short)
 

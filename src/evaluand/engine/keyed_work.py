@@ -25,7 +25,7 @@ from evaluand.engine.outcome import NO_CONNECTION, Aborted, Failure, Outcome, Un
 from evaluand.engine.policy import Policy
 from evaluand.store.journal import WorkLog
 from evaluand.store.kinds import find_kind, singular
-from evaluand.store.store import Ref, Store, resolve
+from evaluand.store.store import Ref, Store, as_named, resolve
 
 logger = logging.getLogger(__name__)
 
@@ -141,15 +141,16 @@ class Artifact:
     Attributes:
         receipt: the work that it took; None if it was opened from a store.
         called: the name by which it was made or found; None if it was found by its id. One artifact may have several
-            names, such as those of two experiments with the same task.
+            names, such as those of two experiments with the same task; the manifest has the origin of the work under
+            this one.
     """
 
     kind: ClassVar[str]
-    called: str | None = None
 
     def __init__(self, store: Store, id: str, receipt: Receipt | None = None) -> None:
         self.store, self.id, self.receipt = store, id, receipt
         self.manifest = store.manifest(self.kind, id)
+        self._called: str | None = None
 
     def _repr_html_(self) -> str | None:
         """What a notebook shows."""
@@ -157,6 +158,14 @@ class Artifact:
         if self.store.is_sealed(self.kind, self.id):
             html = find_kind(self.kind).shown.to_html(self)
         return html
+
+    @property
+    def called(self) -> str | None:
+        return self._called
+
+    @called.setter
+    def called(self, name: str | None) -> None:
+        self._called, self.manifest = name, as_named(self.store, self.manifest, name)
 
     @property
     def receipt(self) -> Receipt | None:

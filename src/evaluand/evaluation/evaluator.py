@@ -264,6 +264,7 @@ class Evaluator:
             resume=request.resume,
             about=lambda: grading.about(request, inputs, store, before),
             repeat_lost=request.repeat_lost,
+            origin=request.origin,
         )
         total = sum(run.counts.values()) * len(grading.scorers)
         if is_made := "digest" in manifest:

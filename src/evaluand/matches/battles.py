@@ -51,7 +51,7 @@ from evaluand.matches.matches import (
 )
 from evaluand.matches.response_style import response_style
 from evaluand.run.runner import Run
-from evaluand.store.store import MemoryStore, Store, at_once, check_name, check_store, drafted
+from evaluand.store.store import MemoryStore, Store, at_once, check_name, check_store, drafted, give_name
 from evaluand.store.tables import COMPLETED, MATCHES, TableWriter, json_field
 
 
@@ -192,8 +192,7 @@ def _store_tables(
                 for batch in batches:
                     draft.append(table, batch)
             draft.seal(manifest | {"pinned": True, "fresh": False, "work": []})
-    if name is not None:
-        store.refer(name, "matches", id)
+    give_name(store, name, "matches", id)
     matches = Matches(store, id)
     if name is not None:
         matches.manifest = matches.manifest | {"name": name}  # stored rows may have had another name

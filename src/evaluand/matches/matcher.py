@@ -153,6 +153,7 @@ class Matcher:
             resume=request.resume,
             about=lambda: pairing.about(request, inputs),
             repeat_lost=request.repeat_lost,
+            origin=request.origin,
         )
         if "digest" in manifest:
             matches = Matches(store, manifest["id"])

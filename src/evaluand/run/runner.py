@@ -74,7 +74,17 @@ from evaluand.run.task import Recorded, Runnable, Task, as_task
 from evaluand.store.journal import WorkLog
 from evaluand.store.key_index import KeyIndex
 from evaluand.store.ownership import note_foreign
-from evaluand.store.store import Manifest, MemoryStore, Store, attempts, begin, check_store, exists, sealed_digests
+from evaluand.store.store import (
+    Manifest,
+    MemoryStore,
+    Store,
+    attempts,
+    begin,
+    check_store,
+    exists,
+    give_name,
+    sealed_digests,
+)
 from evaluand.store.tables import FAILED
 from evaluand.trace.values import text_of
 
@@ -224,7 +234,7 @@ class Runner:
         calls = Calls.requested(task, dataset, request.limit, replications, seed)
         check_prices(self.policy, calls.task)
         self.engine.check(self.policy)
-        calls = replace(calls, dataset=calls.dataset.save(self.store))
+        named, calls = calls.dataset.name, replace(calls, dataset=calls.dataset.save(self.store))
         before = self._named_run(request.name)
         inputs = InputCheck(self.store, calls.identity)
         repeated = self._check_reuse(calls, inputs) if not request.fresh else Outcome()
@@ -239,6 +249,8 @@ class Runner:
             resume=request.resume,
             about=lambda: self._manifest_facts(calls, request, inputs, before),
             repeat_lost=request.repeat_lost,
+            origin=request.origin,
+            dataset=named,
         )
         if "digest" in manifest:
             why = f"nothing to do: the same task, dataset and seed were run on {manifest['created'][:16]}Z"
@@ -311,8 +323,7 @@ class Runner:
             warn(f"{shown_name(request.name or task.name)}: a stored run, which cannot be called again")
         if replications not in (None, task.replications):
             warn(f"{shown_name(request.name or task.name)}: a stored run, with {task.replications} replications")
-        if request.name is not None:
-            self.store.refer(request.name, "runs", run.id)
+        give_name(self.store, request.name, "runs", run.id, request.origin, Dataset.from_data(dataset).name)
         named = Run(self.store, run.id, _stored_receipt(run))
         named.called = request.name
         return named

@@ -118,7 +118,7 @@ class Catalog:
         files = [name for name in folder.names() if name.endswith(".json")]
         states = dict(zip(files, folder.states(files), strict=True))
         known = kind_names()
-        for file, row in self._read_changed(_REFS, states, lambda file: [*read_ref(folder, file)]).items():
+        for file, row in self._read_changed(_REFS, states, lambda file: [*read_ref(folder, file)[0]]).items():
             if isinstance(row, Fault):
                 yield file, row
             elif (ref := Ref(*row[_READ:])).kind in known:

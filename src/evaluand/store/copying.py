@@ -88,8 +88,8 @@ def copy_artifact(source: FolderStore, target: FolderStore, kind: str, id: str) 
     return sum(int(entry["bytes"]) for entry in tables.values())
 
 
-def copy_name(target: FolderStore, ref: Ref) -> None:
-    """Gives a copied artifact its name.
+def copy_name(source: FolderStore, target: FolderStore, ref: Ref) -> None:
+    """Gives a copied artifact its name, with what belongs to it.
 
     Raises:
         EngineError: the name refers to another artifact in the target.
@@ -100,7 +100,7 @@ def copy_name(target: FolderStore, ref: Ref) -> None:
             raise EngineError(
                 f"{target.root}: the name {ref.name!r} refers to {what} there, so {ref.id[:12]} was copied without it"
             )
-    target.refer(*ref)
+    target.refer(*ref, source.about(ref.name, ref.kind))
 
 
 def _list_all(source: FolderStore) -> Iterator[Key]:

@@ -200,11 +200,16 @@ class FolderStore:
     def find(self, kind: str, origin: str) -> list[str]:
         return self.catalog.find(kind, origin)
 
-    def refer(self, name: str, kind: str, id: str) -> None:
+    def refer(self, name: str, kind: str, id: str, about: Mapping[str, Any] = {}) -> None:
         folder = self.top / REFS
         with _needing(folder):
             folder.make()
-            folder.put(ref_file(check_name(name), kind), ref_text(Ref(name, kind, id)))
+            folder.put(ref_file(check_name(name), kind), ref_text(Ref(name, kind, id), about))
+
+    def about(self, name: str, kind: str) -> Mapping[str, Any]:
+        with suppress(EngineError, FileNotFoundError):
+            return read_ref(self.top / REFS, ref_file(name, kind))[1]
+        return {}
 
     def refs(self) -> list[Ref]:
         return sorted(ref for _, ref in self.ref_files())
@@ -221,7 +226,7 @@ class FolderStore:
         for kind in kind_names() if _can_be_name(name) and not folder.blocked() else ():
             file = ref_file(name, kind)
             try:
-                yield kind, read_ref(folder, file)
+                yield kind, read_ref(folder, file)[0]
             except FileNotFoundError:
                 continue
             except EngineError as error:
@@ -239,7 +244,7 @@ class FolderStore:
         """Why the name in a file cannot be used; None if it can, or if the file does not exist."""
         folder = self.top / REFS
         try:
-            return self._ref_fault(file, read_ref(folder, file))
+            return self._ref_fault(file, read_ref(folder, file)[0])
         except FileNotFoundError:
             return None
         except EngineError as error:

@@ -40,10 +40,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final, NamedTuple, Protocol, TypeVar
-from weakref import WeakSet
 
 from evaluand.core.errors import EngineError
-from evaluand.core.system import boot_seconds, call_after_fork, this_process
+from evaluand.core.system import ProcessIdentity, boot_seconds, this_process
+from evaluand.store.forks import begun_anew_in_forks
 from evaluand.store.io import DiskFolder
 from evaluand.store.lease_state import MAX_STATE_BYTES, State, Worker, Written, pack_state, unpack_state
 
@@ -170,7 +170,116 @@ class _Lost(Exception):
     """Another worker has taken over from this one."""
 
 
-class FileLeases:
+class SharedLeases:
+    """What all leases that several processes see have in common: this worker's units, its heartbeat, and its loss.
+
+    Args:
+        log: the log whose units are leased.
+    """
+
+    _sees_all = False
+    """Whether it is known of workers of other machines whether they live."""
+
+    def __init__(self, log: Segments) -> None:
+        self._log = log
+        self._begin()
+        begun_anew_in_forks.add(self)
+
+    def _begin(self) -> None:
+        """Begins without leases, also in a fork: there they are those of the parent."""
+        self._lock = threading.RLock()
+        self._units: set[int] = set()
+        self._ended: dict[int, bool] = {}  # units that others still see this worker have: whether each is done
+        self._beating: threading.Event | None = None
+        self._renewed_at = 0.0  # when this worker must beat before it starts or stores anything
+        self._lost = False
+        self._is_loss_known = False  # whether a claim was refused since
+
+    def fork(self) -> None:
+        self._begin()
+
+    def finish(self, shard: int) -> None:
+        self._end(shard, is_done=True)
+
+    def drop(self, unit: int) -> None:
+        self._end(unit, is_done=False)
+
+    def _end(self, unit: int, *, is_done: bool) -> None:
+        """Ends the lease on a unit; the next change says so.
+
+        What is done is in the log, so nobody waits for that, and one change is enough for each unit.
+        """
+        with self._lock:
+            if self.has(unit):
+                self._ended[unit] = is_done
+
+    def has(self, unit: int) -> bool:
+        return unit in self._units and unit not in self._ended
+
+    def release(self) -> None:
+        if self._beating:
+            self._beating.set()
+            self._beating = None
+        with self._lock:
+            try:
+                self._leave()
+            finally:
+                self._units, self._ended = set(), {}
+
+    def _acquire(self, take: Callable[[], tuple[int, int] | None]) -> tuple[int, int] | None:
+        """Takes a unit; None if there is none, or this worker has lost its leases."""
+        with self._lock:
+            if self._lost:
+                if not self._is_loss_known:  # calls are under way whose lines must not go into a new segment
+                    self._is_loss_known = True
+                    return None
+                self._begin_anew()
+            taken = take()
+            self._is_loss_known = self._lost
+            if taken is not None and self._beating is None:
+                self._beating = threading.Event()
+                threading.Thread(target=self._keep_beating, args=(self._beating,), name="leases", daemon=True).start()
+            return taken
+
+    def _begin_anew(self) -> None:
+        """Goes on as a new worker with a new segment, if the leases are lost."""
+        if self._lost:
+            self._log.restart()
+            self._lost = False
+
+    def _keep_beating(self, ended: threading.Event) -> None:
+        while not ended.wait(LEASE_SECONDS / 3):
+            with suppress(EngineError):  # a full disk, a server that does not answer: who writes next says so
+                self._renew(patience=0.0)
+
+    def describe_others(self, *, only_distant: bool = False) -> str:
+        others = self._others()
+        near = [process for process in others if shares_clock(process)]
+        known = others if self._sees_all else near
+        if known and not only_distant:
+            return f"another process ({known[0].pid} on {known[0].host}) works on this; sharing the rest with it"
+        if distant := [process for process in others if process not in near]:
+            return f"waiting up to {LEASE_SECONDS:g} s for a worker of {distant[0].host} that may still be alive"
+        return ""
+
+    def _others(self) -> list[ProcessIdentity]:
+        """The processes of the other living workers that have units."""
+        raise NotImplementedError
+
+    def _renew(self, patience: float | None = None) -> None:
+        """Beats.
+
+        Args:
+            patience: for so many seconds if it does not succeed at once; by default as long as for any change.
+        """
+        raise NotImplementedError
+
+    def _leave(self) -> None:
+        """Removes this worker from those that others see."""
+        raise NotImplementedError
+
+
+class FileLeases(SharedLeases):
     """One worker's leases, in state files in the folder `leases` of a log.
 
     Args:
@@ -181,19 +290,15 @@ class FileLeases:
 
     def __init__(self, folder: DiskFolder, log: Segments, fence: Callable[[str, int], object] | None = None) -> None:
         self.fence = fence
-        self._log_folder, self._folder, self._log = folder, folder / FOLDER, log
-        self._units: set[int]
-        self._ended: dict[int, bool]  # units that the state still says this worker has: whether each is done
-        self._beating: threading.Event | None
-        self._begin()
-        _several.add(self)
+        self._log_folder, self._folder = folder, folder / FOLDER
+        super().__init__(log)
 
     def claim(self, shards: int, *, is_fenced: bool = True) -> tuple[int, int] | None:
         def find(state: State) -> int | None:
             holders = state.holders()
             return state.first_free(shards, lambda shard: self._can_take(shard, holders, state))
 
-        return self._acquire(find, is_fenced)
+        return self._take(find, is_fenced)
 
     def take(self, units: Iterable[int]) -> tuple[int, int] | None:
         several = Replay(units)
@@ -202,13 +307,7 @@ class FileLeases:
             holders = state.holders()
             return next((unit for unit in several if self._can_take(unit, holders, state)), None)
 
-        return self._acquire(find, True)
-
-    def finish(self, shard: int) -> None:
-        self._end(shard, is_done=True)
-
-    def drop(self, unit: int) -> None:
-        self._end(unit, is_done=False)
+        return self._take(find, True)
 
     def reopen(self, shards: Sequence[int]) -> None:
         def change(state: State, units: set[int]) -> bool:
@@ -217,26 +316,18 @@ class FileLeases:
 
         self._try(change)
 
-    def release(self) -> None:
-        if self._beating:
-            self._beating.set()
-            self._beating = None
-        with self._lock:
-            try:
-                if self._present:
-                    with suppress(FileNotFoundError):
-                        self._change(lambda state, units: True, leave=True)
-                    self._present.clear()
-            except _Lost:  # who took over has removed this worker
-                pass
-            finally:
-                _left.update(self._present)
-                self._units, self._ended = set(), {}
-                self._forget()
-                self._folder.close()
-
-    def has(self, unit: int) -> bool:
-        return unit in self._units and unit not in self._ended
+    def _leave(self) -> None:
+        try:
+            if self._present:
+                with suppress(FileNotFoundError):
+                    self._change(lambda state, units: True, leave=True)
+                self._present.clear()
+        except _Lost:  # who took over has removed this worker
+            pass
+        finally:
+            _left.update(self._present)
+            self._forget()
+            self._folder.close()
 
     def holds(self) -> bool:
         if self._units and not (boot_seconds() <= self._renewed_at and self._log.segment == self._name):
@@ -266,37 +357,25 @@ class FileLeases:
             workers = self._look().workers.items()
             others = {n: w for n, w in workers if w.units and n != self._name and not self._is_over(n, w)}
             beats = any(first.setdefault(name, worker.seq) != worker.seq for name, worker in others.items())
-            if not patient or not others or beats or any(_shares_clock(worker) for worker in others.values()):
+            if not patient or not others or beats or any(shares_clock(worker.process) for worker in others.values()):
                 return bool(others)
             time.sleep(min(_LOOK_SECONDS, LEASE_SECONDS / 20))
 
-    def describe_others(self, *, only_distant: bool = False) -> str:
+    def _others(self) -> list[ProcessIdentity]:
         workers = self._look().workers.items()
-        others = [w for n, w in workers if w.units and n != self._name and not self._is_over(n, w)]
-        known = [worker.process for worker in others if _shares_clock(worker)]
-        if known and not only_distant:
-            return f"another process ({known[0].pid} on {known[0].host}) works on this; sharing the rest with it"
-        if len(others) > len(known):
-            host = next(worker.process.host for worker in others if not _shares_clock(worker))
-            return f"waiting up to {LEASE_SECONDS:g} s for a worker of {host} that may still be alive"
-        return ""
+        return [w.process for n, w in workers if w.units and n != self._name and not self._is_over(n, w)]
 
     def history(self) -> History:
         state = self._look()
         return History(state.done, {*state.holders(), *state.takers}, state.written)
 
     def _begin(self) -> None:
-        """Begins without leases, also in a fork: there they are those of the parent."""
-        self._lock = threading.RLock()
-        self._units, self._ended = set(), {}
+        super()._begin()
         self._is_fenced = True
         self._written: set[tuple[str, int]] = set()  # fences
         self._former: set[str] = set()  # names under which this worker has lost its leases
         self._present: set[str] = set()  # names under which it may be in the state, even where the disk failed
         self._claimed = ""  # the one of these under which it may have had a unit there before it knew
-        self._beating = None
-        self._lost = False
-        self._is_loss_known = False  # whether a claim was refused since
         self._tries = 0
         self._latest: tuple[int, State] = 0, State()
         self._forget()
@@ -304,9 +383,9 @@ class FileLeases:
     def _forget(self) -> None:
         self._name = ""
         self._seq = 0  # of the last change that counts; 0 if this worker is not in the state
-        self._renewed_at = 0.0  # when this worker must change the state before it starts or stores anything
+        self._renewed_at = 0.0
 
-    def _acquire(self, find: Callable[[State], int | None], is_fenced: bool) -> tuple[int, int] | None:
+    def _take(self, find: Callable[[State], int | None], is_fenced: bool) -> tuple[int, int] | None:
         """Takes the unit that is found in a state; None if there is none."""
 
         def change(state: State, units: set[int]) -> tuple[int, int] | None:
@@ -322,41 +401,18 @@ class FileLeases:
             units.add(unit)
             return unit, takers
 
-        with self._lock:
-            if self._lost:
-                if not self._is_loss_known:  # calls are under way whose lines must not go into a new segment
-                    self._is_loss_known = True
-                    return None
-                self._begin_anew()
+        def take() -> tuple[int, int] | None:
             self._is_fenced = is_fenced
-            taken = self._try(change)
-            self._is_loss_known = self._lost
-            if taken is not None:
+            if (taken := self._try(change)) is not None:
                 self._write_fences()
-                self._start_beating()
             return taken
 
-    def _begin_anew(self) -> None:
-        """Goes on as a new worker with a new segment, if the leases are lost."""
-        if self._lost:
-            self._log.restart()
-            self._lost = False
+        return self._acquire(take)
 
-    def _end(self, unit: int, *, is_done: bool) -> None:
-        """Ends the lease on a unit; the next change of the state says so.
-
-        What is done is in the log, so nobody waits for that, and one change is enough for each unit.
-        """
-        with self._lock:
-            if self.has(unit):
-                self._ended[unit] = is_done
-
-    def _renew(self) -> bool:
-        """Beats; returns whether this worker still has its leases."""
+    def _renew(self, patience: float | None = None) -> None:
         with self._lock:
             if self._units and not self._lost:
                 self._try(lambda state, units: True)
-            return not self._lost
 
     def _can_take(self, unit: int, holders: dict[int, str], state: State) -> bool:
         holder = holders.get(unit)
@@ -368,7 +424,7 @@ class FileLeases:
             return False
         if name in self._former or name in _left or worker.process.has_ended():
             return True
-        if _shares_clock(worker) and (age := boot_seconds() - worker.beat) >= 0:
+        if shares_clock(worker.process) and (age := boot_seconds() - worker.beat) >= 0:
             return age > LEASE_SECONDS
         place, last = (str(self._folder.path), name), (worker.seq, worker.beat)
         if place not in _seen or _seen[place][0] != last:
@@ -386,16 +442,6 @@ class FileLeases:
             if fence not in self._written and self.fence is not None:
                 self.fence(*fence)
             self._written.add(fence)
-
-    def _start_beating(self) -> None:
-        if self._beating is None:
-            self._beating = threading.Event()
-            threading.Thread(target=self._keep_beating, args=(self._beating,), name="leases", daemon=True).start()
-
-    def _keep_beating(self, ended: threading.Event) -> None:
-        while not ended.wait(LEASE_SECONDS / 3):
-            with suppress(EngineError):  # a full disk: who writes next says so
-                self._renew()
 
     def _try(self, change: Callable[[State, set[int]], T | None]) -> T | None:
         """Makes a change; None if this worker has lost its leases, as it has when the artifact was sealed."""
@@ -558,7 +604,7 @@ def is_worked_on(folder: DiskFolder, recent: float) -> bool:
     folder = folder / FOLDER
     number, state = _read_latest(folder)
     holders = [worker for worker in state.workers.values() if worker.units and not worker.process.has_ended()]
-    if any(_shares_clock(worker) and 0 <= boot_seconds() - worker.beat <= LEASE_SECONDS for worker in holders):
+    if any(shares_clock(worker.process) and 0 <= boot_seconds() - worker.beat <= LEASE_SECONDS for worker in holders):
         return True
     changed = folder.state(_file_name(number)) if holders else None
     return changed is not None and time.time() - changed.st_mtime < recent
@@ -571,7 +617,7 @@ def distant_workers(folder: DiskFolder) -> dict[str, Worker]:
     written.
     """
     workers = _read_latest(folder / FOLDER)[1].workers.items()
-    return {n: w for n, w in workers if w.units and not w.process.has_ended() and not _shares_clock(w)}
+    return {n: w for n, w in workers if w.units and not w.process.has_ended() and not shares_clock(w.process)}
 
 
 def read_written(folder: DiskFolder) -> Mapping[str, Written]:
@@ -584,16 +630,6 @@ _seen: Final[dict[tuple[str, str], tuple[tuple[int, float], float]]] = {}
 
 _left: Final = set[str]()
 """Workers of this process that have ended, although the disk did not take that: nobody here waits for their leases."""
-
-_several: Final = WeakSet[FileLeases]()
-
-
-def _fork() -> None:
-    for leases in [*_several]:
-        leases._begin()
-
-
-call_after_fork(_fork)
 
 
 class Replay:
@@ -609,8 +645,9 @@ class Replay:
             yield item
 
 
-def _shares_clock(worker: Worker) -> bool:
-    return worker.process.boot == this_process().boot != ""
+def shares_clock(process: ProcessIdentity) -> bool:
+    """Whether a process has the same clock since boot as this one."""
+    return process.boot == this_process().boot != ""
 
 
 def _file_name(number: int) -> str:

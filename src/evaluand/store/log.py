@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import re
-import secrets
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
-from weakref import WeakSet
 
 from evaluand.core.errors import EngineError
-from evaluand.core.system import call_after_fork
 from evaluand.store import io
+from evaluand.store.forks import begun_anew_in_forks
 from evaluand.store.io import DiskFolder
 from evaluand.store.lease_state import NOTHING, Written
-from evaluand.store.segments import EARLIER_SUFFIX, SUFFIX, add_checksums, seed_of
+from evaluand.store.segments import EARLIER_SUFFIX, SUFFIX, add_checksums, new_segment, seed_of
 
 
 class FileLog:
@@ -39,7 +36,7 @@ class FileLog:
     def __init__(self, folder: DiskFolder, scope: str) -> None:
         self._folder, self._scope = folder, scope
         self._begin()
-        _logs.add(self)
+        begun_anew_in_forks.add(self)
 
     def append(self, data: bytes, written: Written = NOTHING) -> bool:
         own = self._own or self._create()
@@ -109,10 +106,7 @@ class FileLog:
         self._lock = threading.Lock()
         self._own: _OwnSegment | None = None
         self._retired: list[_OwnSegment] = []
-        self._choose()
-
-    def _choose(self) -> None:
-        self.segment = f"{time.time_ns():020d}-{secrets.token_hex(4)}{SUFFIX}"
+        self.segment = new_segment()
 
     def _create(self) -> _OwnSegment | None:
         """This writer's segment, made by the first thread that writes; None if the journal no longer exists."""
@@ -136,10 +130,11 @@ class FileLog:
             if own is self._own:
                 self._retired += [] if own is None else [own]
                 self._own = None
-                self._choose()
+                self.segment = new_segment()
 
-    def _fork(self) -> None:
+    def fork(self) -> None:
         """In a forked process: the segment remains that of the parent."""
+        _readers.fork()
         self._lock = threading.Lock()
         self.close()
         self._begin()
@@ -193,13 +188,3 @@ class _Readers:
 
 MAX_READERS: Final = 32
 _readers = _Readers()
-_logs: Final = WeakSet[FileLog]()
-
-
-def _fork() -> None:
-    _readers.fork()
-    for log in [*_logs]:
-        log._fork()
-
-
-call_after_fork(_fork)

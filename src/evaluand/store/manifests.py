@@ -1,7 +1,7 @@
 """Manifests and names as files: canonical JSON with the digest of everything else in it, read with types.
 
-Format 2 has the digest (`seal`) in every file. Format 1, of earlier versions, has it in the manifests of sealed
-artifacts only; a file with a seal is always validated against it.
+Format 3 has what belongs to a name in its file (`about`). Formats 1 and 2, of earlier versions, have not; and format 1
+has the digest (`seal`) in the manifests of sealed artifacts only. A file with a seal is always validated against it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import PurePath
 from typing import Any, Final
@@ -17,6 +18,7 @@ import orjson
 
 from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, Fault, SpecError, kind_of
+from evaluand.store import checks
 from evaluand.store.checks import ID
 from evaluand.store.folder import MAX_BYTES, Folder
 from evaluand.store.kinds import INSTALL, UnknownKind, find_kind, kind_names, require_shape, singular
@@ -34,6 +36,7 @@ LOST: Final = (
 )
 
 _REF: Final = {"name": str, "kind": str, "id": str}
+_ABOUT: Final = checks.object_of({"created": checks.time, "origin": checks.OBJECT}, {"dataset": checks.short_text})
 _OF_FORMAT_1: Final = {
     *("format", "kind", "id", "name", "spec", "attempt", "created", "sealed", "provenance", "counts"),
     *("work", "pinned", "observed", "fresh", "app"),
@@ -121,8 +124,8 @@ def readable_text(manifest: Manifest, *, sealed: bool) -> bytes:
     return content
 
 
-def read_ref(folder: Folder, file: str) -> Ref:
-    """The name in a file.
+def read_ref(folder: Folder, file: str) -> tuple[Ref, dict[str, Any]]:
+    """The name in a file, and what belongs to it.
 
     Raises:
         DamagedFile: its content is not what evaluand wrote.
@@ -138,13 +141,13 @@ def read_ref(folder: Folder, file: str) -> Ref:
         raise type(error)(f"{folder.path / file}: {error}") from None
 
 
-def _parse_ref(content: bytes, file: str) -> Ref:
+def _parse_ref(content: bytes, file: str) -> tuple[Ref, dict[str, Any]]:
     value, seal = _parse(content)
     known = {*_REF}
     if {"format", "seal"} & value.keys():
         _check_format(value, seal, "")
         _check_seal(value, seal, "")
-        known |= {"format", "seal"}
+        known |= {"format", "seal"} | ({"about"} if value["format"] > 2 else set())
         kind = value.get("kind")
         if type(kind) is str and kind not in kind_names():
             raise unknown_kind(kind)
@@ -153,7 +156,10 @@ def _parse_ref(content: bytes, file: str) -> Ref:
         raise _Invalid(f"cannot be read: {reason}")
     if file != ref_file(value["name"], value["kind"]):
         raise _Invalid("is not the file of its name")
-    return Ref(value["name"], value["kind"], value["id"])
+    about = value.get("about", {})
+    if reason := _ABOUT(about) if about else "":
+        raise _Invalid(f"cannot be read: about{reason}")
+    return Ref(value["name"], value["kind"], value["id"]), about
 
 
 def unknown_kind(kind: str) -> UnknownKind:
@@ -161,9 +167,9 @@ def unknown_kind(kind: str) -> UnknownKind:
     return UnknownKind(f"is of the kind {_shorten(kind)!r}, which no installed package registers; {INSTALL}")
 
 
-def ref_text(ref: Ref) -> bytes:
+def ref_text(ref: Ref, about: Mapping[str, Any]) -> bytes:
     """The content of a name's file."""
-    return ids.encode(with_seal({"format": FORMAT} | ref._asdict()), indent=True)
+    return ids.encode(with_seal({"format": FORMAT} | ref._asdict() | {"about": about}), indent=True)
 
 
 def ref_file(name: str, kind: str) -> str:

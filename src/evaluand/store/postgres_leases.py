@@ -10,16 +10,14 @@ flight. Then it goes on as a new worker with a new segment.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple, TypeVar
-from weakref import WeakSet
 
 import orjson
 
 from evaluand.core.errors import EngineError
-from evaluand.core.system import ProcessIdentity, boot_seconds, call_after_fork, this_process
+from evaluand.core.system import ProcessIdentity, boot_seconds
 from evaluand.store import leases
 from evaluand.store.database import Connection, Database
 from evaluand.store.lease_state import merge_units
@@ -80,7 +78,7 @@ class _Other(NamedTuple):
         return self.is_late or self.process.has_ended()
 
 
-class PostgresLeases:
+class PostgresLeases(leases.SharedLeases):
     """One worker's leases, in a database.
 
     Args:
@@ -88,21 +86,16 @@ class PostgresLeases:
         log: the log whose units are leased.
     """
 
+    _log: PostgresLog
+    _sees_all = True  # the server has one clock for all
+
     def __init__(self, database: Database, log: PostgresLog) -> None:
-        self._database, self._log = database, log
-        self._begin()
-        _several.add(self)
+        self._database = database
+        super().__init__(log)
 
     def _begin(self) -> None:
-        """Begins without leases, also in a fork: there they are those of the parent."""
-        self._lock = threading.RLock()
-        self._units: set[int] = set()
-        self._ended: dict[int, bool] = {}  # units that the database still says this worker has: whether each is done
+        super()._begin()
         self._entered: int | None = None  # the worker under which the database has it
-        self._renewed_at = 0.0
-        self._beating: threading.Event | None = None
-        self._lost = False
-        self._is_loss_known = False  # whether a claim was refused since
 
     def claim(self, shards: int, *, is_fenced: bool = True) -> tuple[int, int] | None:
         def find(connection: Connection, log: int, worker: int) -> tuple[int, int] | None:
@@ -112,7 +105,7 @@ class PostgresLeases:
                 free = connection.execute(_NEXT, values).fetchone()  # None if another worker was faster
             return free
 
-        return self._acquire(find, is_fenced)
+        return self._take(find, is_fenced)
 
     def take(self, units: Iterable[int]) -> tuple[int, int] | None:
         wanted = leases.Replay(units)
@@ -130,13 +123,7 @@ class PostgresLeases:
                         return taken
             return None
 
-        return self._acquire(find, True)
-
-    def finish(self, shard: int) -> None:
-        self._end(shard, is_done=True)
-
-    def drop(self, unit: int) -> None:
-        self._end(unit, is_done=False)
+        return self._take(find, True)
 
     def reopen(self, shards: Sequence[int]) -> None:
         statement = """
@@ -146,19 +133,11 @@ class PostgresLeases:
         log = self._log.find()
         self._database.run(lambda connection: connection.execute(statement, [log, [*shards]]))
 
-    def release(self) -> None:
-        if self._beating:
-            self._beating.set()
-            self._beating = None
-        with self._lock:
-            worker, self._entered = self._entered, None
-            if worker is not None:
-                with suppress(EngineError):  # nobody waits longer than for a lease
-                    self._database.run(lambda connection: self._leave(connection, worker), patience=1.0)
-            self._units, self._ended = set(), {}
-
-    def has(self, unit: int) -> bool:
-        return unit in self._units and unit not in self._ended
+    def _leave(self) -> None:
+        worker, self._entered = self._entered, None
+        if worker is not None:
+            with suppress(EngineError):  # nobody waits longer than for a lease
+                self._database.run(lambda connection: self._free(connection, worker), patience=1.0)
 
     def holds(self) -> bool:
         if self._units and boot_seconds() > self._renewed_at:
@@ -174,15 +153,6 @@ class PostgresLeases:
     def busy(self, *, patient: bool = False) -> bool:
         return bool(self._others())
 
-    def describe_others(self, *, only_distant: bool = False) -> str:
-        others = [other.process for other in self._others()]
-        distant = [each for each in others if each.boot != this_process().boot or not each.boot]
-        if only_distant and distant:
-            return f"waiting up to {leases.LEASE_SECONDS:g} s for a worker of {distant[0].host} that may still be alive"
-        if others and not only_distant:
-            return f"another process ({others[0].pid} on {others[0].host}) works on this; sharing the rest with it"
-        return ""
-
     def history(self) -> History:
         rows = self._database.run(
             lambda connection: connection.execute(
@@ -194,33 +164,19 @@ class PostgresLeases:
             merge_units(unit for unit, is_done in rows if is_done), {u for u, is_done in rows if not is_done}
         )
 
-    def _acquire(
+    def _take(
         self, find: Callable[[Connection, int, int], tuple[int, int] | None], is_fenced: bool
     ) -> tuple[int, int] | None:
-        with self._lock:
-            if self._lost:
-                if not self._is_loss_known:  # calls are under way whose lines must not go into a new segment
-                    self._is_loss_known = True
-                    return None
-                self._log.restart()
-                self._lost = False
+        def change(connection: Connection, log: int, worker: int) -> tuple[int, int] | None:
+            self._end_others(connection, log)
+            return find(connection, log, worker)
 
-            def change(connection: Connection, log: int, worker: int) -> tuple[int, int] | None:
-                self._end_others(connection, log)
-                return find(connection, log, worker)
-
-            taken = self._try(change, is_fenced)
-            self._is_loss_known = self._lost
-            if taken is not None:
+        def take() -> tuple[int, int] | None:
+            if (taken := self._try(change, is_fenced)) is not None:
                 self._units.add(taken[0])
-                self._start_beating()
             return taken
 
-    def _end(self, unit: int, *, is_done: bool) -> None:
-        """Ends the lease on a unit; the next change says so, and nobody waits for that."""
-        with self._lock:
-            if self.has(unit):
-                self._ended[unit] = is_done
+        return self._acquire(take)
 
     def _renew(self, patience: float | None = None) -> None:
         with self._lock:
@@ -282,7 +238,7 @@ class PostgresLeases:
         )
         connection.execute("UPDATE units SET worker = NULL WHERE worker = ANY(%s)", [ended])
 
-    def _leave(self, connection: Connection, worker: int) -> None:
+    def _free(self, connection: Connection, worker: int) -> None:
         """Frees what this worker has; drops a journal whose artifact is sealed if nobody else may be reading it."""
         with connection.unhurried():
             connection.execute(_ONE_BY_ONE, self._log.key[:3])
@@ -303,19 +259,9 @@ class PostgresLeases:
         log = self._log.find()
         return [] if log is None else self._database.run(lambda connection: _list_living(connection, log))
 
-    def _others(self) -> list[_Other]:
-        """The other living workers that have units."""
-        return [each for each in self._look() if each.worker != self._entered and each.units and not each.is_over]
-
-    def _start_beating(self) -> None:
-        if self._beating is None:
-            self._beating = threading.Event()
-            threading.Thread(target=self._keep_beating, args=(self._beating,), name="leases", daemon=True).start()
-
-    def _keep_beating(self, ended: threading.Event) -> None:
-        while not ended.wait(leases.LEASE_SECONDS / 3):
-            with suppress(EngineError):  # who writes next waits, and says so
-                self._renew(patience=0.0)
+    def _others(self) -> list[ProcessIdentity]:
+        found = (each for each in self._look() if each.worker != self._entered and each.units and not each.is_over)
+        return [each.process for each in found]
 
 
 # Of two workers that left at once, neither would see that the other is gone, and the journal would stay.
@@ -341,14 +287,3 @@ def _end_units(connection: Connection, log: int, ended: dict[int, bool]) -> None
 def _list_living(connection: Connection, log: int) -> list[_Other]:
     rows = connection.execute(_LIVING, {"log": log, "lease": leases.LEASE_SECONDS}).fetchall()
     return [_Other(worker, ProcessIdentity(*orjson.loads(words)), late, units) for worker, words, late, units in rows]
-
-
-_several: Final = WeakSet[PostgresLeases]()
-
-
-def _fork() -> None:
-    for each in [*_several]:
-        each._begin()
-
-
-call_after_fork(_fork)

@@ -9,20 +9,18 @@ Threads that append at the same time share a statement, since what takes time is
 
 from __future__ import annotations
 
-import secrets
 import threading
-import time
 from collections.abc import Mapping
 from typing import Final, TypeAlias
-from weakref import WeakSet
 
 import orjson
 
 from evaluand.core.errors import EngineError
-from evaluand.core.system import call_after_fork, this_process
+from evaluand.core.system import this_process
 from evaluand.store.database import Connection, Database
+from evaluand.store.forks import begun_anew_in_forks
 from evaluand.store.lease_state import NOTHING, Written
-from evaluand.store.segments import SUFFIX, add_checksums, seed_of
+from evaluand.store.segments import add_checksums, new_segment, seed_of
 
 PIECE_BYTES: Final = 16 << 20  # of a row; longer lines have several
 
@@ -76,7 +74,7 @@ class PostgresLog:
         self._numbers: dict[str, int] = {}  # of the workers, by the names of their segments
         self._log: int | None = None
         self._begin()
-        _logs.add(self)
+        begun_anew_in_forks.add(self)
 
     def _begin(self) -> None:
         """Begins a segment, also in a fork: there the one before is that of the parent."""
@@ -85,8 +83,11 @@ class PostgresLog:
         self._own: set[str] = set()
         self._choose()
 
+    def fork(self) -> None:
+        self._begin()
+
     def _choose(self) -> None:
-        self.segment = f"{time.time_ns():020d}-{secrets.token_hex(4)}{SUFFIX}"
+        self.segment = new_segment()
         self._own.add(self.segment)
         self._worker: int | None = None
         self._size = 0
@@ -148,6 +149,12 @@ class PostgresLog:
         data = b"".join(piece for _, piece in rows)
         start = rows[0][0] if rows else offset
         return data[offset - start : offset - start + size]
+
+    def begin(self) -> None:
+        self.worker()
+
+    def written(self) -> Mapping[str, Written]:
+        return {}  # a database loses no rows without a word
 
     def restart(self) -> None:
         with self._writing:
@@ -236,14 +243,3 @@ class _Lines:
         self.data = data
         self.is_written = self.counts = False
         self.error: EngineError | None = None
-
-
-_logs: Final = WeakSet[PostgresLog]()
-
-
-def _fork() -> None:
-    for log in [*_logs]:
-        log._begin()
-
-
-call_after_fork(_fork)

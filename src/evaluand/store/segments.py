@@ -14,6 +14,8 @@ Whatever is not such a line is damage: it does not count, and it is listed.
 from __future__ import annotations
 
 import re
+import secrets
+import time
 from binascii import hexlify
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -56,6 +58,11 @@ class Damage(NamedTuple):
     size: int
     reason: str
     rows: int = 1
+
+
+def new_segment() -> str:
+    """A name for a segment, which no other writer has, and which comes after those of earlier ones."""
+    return f"{time.time_ns():020d}-{secrets.token_hex(4)}{SUFFIX}"
 
 
 def seed_of(scope: str, segment: str) -> int:

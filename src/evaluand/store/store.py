@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Indices = np.ndarray[Any, np.dtype[np.int64]]
 
-FORMAT = 2
+FORMAT = 3
 
 Manifest = dict[str, Any]
 """Keys: format, kind, id, name, spec, attempt, created, provenance and seal; of work also work, pinned, observed, fresh
@@ -144,8 +144,20 @@ class Store(Protocol):
             origin: the digest of the work (task or scorers with parameters) or of the artifact; the id of a dataset.
         """
 
-    def refer(self, name: str, kind: str, id: str) -> None:
-        """Makes a name refer to an artifact; a name refers to one artifact of each kind."""
+    def refer(self, name: str, kind: str, id: str, about: Mapping[str, Any] = {}) -> None:
+        """Makes a name refer to an artifact; a name refers to one artifact of each kind.
+
+        Args:
+            about: what belongs to the name, see `about`.
+        """
+
+    def about(self, name: str, kind: str) -> Mapping[str, Any]:
+        """What belongs to the name of an artifact, which may have several.
+
+        Returns:
+            When the name was given (`created`), what the caller knew of the origin of the work under it (`origin`), and
+            the name of its dataset (`dataset`); nothing of names that stores of formats 1 and 2 have.
+        """
 
     def refs(self) -> list[Ref]:
         """All names, sorted."""
@@ -165,6 +177,7 @@ class MemoryStore:
         self._tables: dict[tuple[str, str, str], list[pa.RecordBatch]] = {}
         self._lanes: dict[tuple[str, str, str], tuple[MemoryLog, MemoryShards]] = {}
         self._refs: dict[tuple[str, str], Ref] = {}
+        self._about: dict[tuple[str, str], Mapping[str, Any]] = {}
         self._checks: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
         self._sealing = threading.Lock()  # of drafts of one artifact, the first that is sealed stays
 
@@ -230,8 +243,12 @@ class MemoryStore:
         found = [m for m in manifests if origin in found_by(m)]
         return [m["id"] for m in sorted(found, key=lambda m: m["created"], reverse=True)]
 
-    def refer(self, name: str, kind: str, id: str) -> None:
-        self._refs[kind, check_name(name)] = Ref(name, kind, id)
+    def refer(self, name: str, kind: str, id: str, about: Mapping[str, Any] = {}) -> None:
+        self._about[kind, check_name(name)] = decode(encode(about))
+        self._refs[kind, name] = Ref(name, kind, id)
+
+    def about(self, name: str, kind: str) -> Mapping[str, Any]:
+        return self._about.get((kind, name), {})
 
     def refs(self) -> list[Ref]:
         return sorted(self._refs.values())
@@ -298,6 +315,40 @@ def check_name(name: str) -> str:
     if any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or 0xD800 <= ord(c) < 0xE000 for c in name):
         raise SpecError(f"a name must not have control characters: {name!r}")
     return name
+
+
+def give_name(
+    store: Store,
+    name: str | None,
+    kind: str,
+    id: str,
+    origin: Mapping[str, Any] | None = None,
+    dataset: str | None = None,
+) -> None:
+    """Makes a name refer to an artifact, with what belongs to the name.
+
+    Args:
+        name: None for no name.
+        origin: what the caller knows of the origin of the work under this name.
+        dataset: the name of its dataset there.
+    """
+    if name is None:
+        return
+    earlier = store.about(name, kind) if Ref(name, kind, id) in store.named(name) else {}
+    about = {"created": earlier.get("created") or now(), "origin": dict(origin or {})}
+    store.refer(name, kind, id, about | ({} if dataset is None else {"dataset": dataset}))
+
+
+def as_named(store: Store, manifest: Manifest, name: str | None) -> Manifest:
+    """A manifest with the name by which it was asked for, and the origin of the work under that name.
+
+    Without a name, or what belongs to it, that of the work for which it was made first.
+    """
+    kind = manifest["kind"]
+    about = {} if name is None or Ref(name, kind, manifest["id"]) not in store.named(name) else store.about(name, kind)
+    if not about:
+        return manifest
+    return manifest | {"name": name, "provenance": manifest["provenance"] | {"origin": about["origin"]}}
 
 
 def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]:
@@ -486,6 +537,8 @@ def begin(
     resume: str | None,
     about: Callable[[], Manifest],
     repeat_lost: bool = True,
+    origin: Mapping[str, Any] | None = None,
+    dataset: str | None = None,
 ) -> Manifest:
     """The manifest of the attempt at a spec to work on: already sealed, open, or opened now.
 
@@ -494,6 +547,7 @@ def begin(
         resume: the id of the attempt to continue.
         about: returns the rest of the manifest; called only if there is work to do.
         repeat_lost: whether open work that asks models is continued although its journal is missing.
+        origin: belongs to the name, see `Store.about`; so does `dataset`.
 
     Raises:
         SpecError: `resume` is not an attempt at this spec.
@@ -508,8 +562,7 @@ def begin(
         if opened is not None and asks_models(opened) and (faults := store.damage(kind, id, quick=True)):
             raise EngineError(f"{faults[0]} if --repeat-lost (repeat_lost=True) is added, as it asks models")
         manifest = check_identity(store.open(with_mac(store, head | about() | {"created": now()})))
-    if name is not None:
-        store.refer(name, kind, id)
+    give_name(store, name, kind, id, origin, dataset)
     return manifest
 
 

@@ -60,7 +60,7 @@ from evaluand.run.responses import line_of
 from evaluand.run.runner import Run
 from evaluand.store.ownership import with_mac
 from evaluand.store.shards import SHARD_SLOTS
-from evaluand.store.store import FORMAT, MemoryStore, Store, check_name, check_store, exists, now
+from evaluand.store.store import FORMAT, MemoryStore, Store, check_name, check_store, exists, give_name, now
 from evaluand.trace import Trace
 from evaluand.trace.record import Record, facts_of
 
@@ -211,7 +211,7 @@ class RecordingWriter(Recording):
             "timeout": (policy or POLICY).timeout,
         }
         store.open(with_mac(store, head | state | {"provenance": provenance() | about, "created": now()}))
-        store.refer(name, RECORDINGS, id)
+        give_name(store, name, RECORDINGS, id)
         return cls(store, id, scorers, policy, attempts)
 
     def __enter__(self) -> Self:

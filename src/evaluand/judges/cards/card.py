@@ -30,7 +30,7 @@ from evaluand.metrics.base.metric import check_confidence
 from evaluand.metrics.judging.estimate import Estimate
 from evaluand.models.usage_total import UsageTotal
 from evaluand.store.sealing import seal_tables, tables_digest
-from evaluand.store.store import MemoryStore, Store, check_name
+from evaluand.store.store import MemoryStore, Store, check_name, give_name
 from evaluand.store.tables import CALIBRATION, CONFUSION, MEASURES, MISSES
 
 METHOD: Final = 2
@@ -266,8 +266,7 @@ def make_card(
         facts = provenance(origin) | _costs(labelled) | {"judge": dict(judge.parts), "source": labelled.source}
         facts["made_from"] = [{"kind": kind, "id": each} for kind, each in labelled.made_from]
         seal_tables(store, CARDS, id, spec, batches, name, facts, work=[judge.digest])
-    if name is not None:
-        store.refer(name, CARDS, id)
+    give_name(store, name, CARDS, id, origin)
     return JudgeCard(store, id, Receipt(1, kept=1, why="made before") if is_stored else Receipt(1, called=1))
 
 

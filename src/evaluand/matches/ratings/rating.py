@@ -29,7 +29,7 @@ from evaluand.matches.ratings.wording import (
 from evaluand.matches.schedule import find_system
 from evaluand.metrics.base.metric import check_confidence
 from evaluand.store.sealing import seal_tables, tables_digest
-from evaluand.store.store import Store, check_name, exists
+from evaluand.store.store import Store, check_name, exists, give_name
 from evaluand.store.tables import BIAS, DIFFERENCES, PARAMETERS, RATINGS, WIN_RATES
 
 TABLES: Final[Mapping[str, pa.Schema]] = {
@@ -269,8 +269,7 @@ def rate(
         batches = {name_: pa.RecordBatch.from_pylist(tables[name_], schema) for name_, schema in TABLES.items()}
         made_from = provenance(origin) | {"matches": [each.id for each in sets]}
         seal_tables(store, "ratings", id, spec, batches, name, made_from)
-    if name is not None:
-        store.refer(name, "ratings", id)
+    give_name(store, name, "ratings", id, origin)
     receipt = Receipt(1, kept=1, why="made before") if stored else Receipt(1, called=1)
     return Ratings(store, id, receipt)
 

@@ -149,6 +149,8 @@ def _find_dataset(run: Run) -> Facts:
     except NotFound:
         return {"id": id, "name": None, "digest": None, "counts": None, "source": None, "roles": None}
     made = {name: manifest.get(name) for name in ("id", "name", "digest", "counts")}
+    if run.called and (named := run.store.about(run.called, RUNS).get("dataset")):
+        made["name"] = named
     source = (manifest.get("provenance") or {}).get("source")
     return made | {"source": source, "roles": to_json(manifest["spec"]["roles"])}
 
