@@ -142,13 +142,17 @@ class Catalog:
         finally:
             above.close()
         for id, row in rows.items():
-            yield _damaged(kind, id, row.message) if isinstance(row, Fault) else _entry(kind, id, *row[_READ:])
+            yield (
+                _entry(kind, id, DAMAGED, damage=row.message)
+                if isinstance(row, Fault)
+                else _entry(kind, id, *row[_READ:])
+            )
         for id, state in states.items():
             if state is None and (damage := _damage_without_manifest(above / id)):
-                yield _damaged(kind, id, damage)
+                yield _entry(kind, id, DAMAGED, damage=damage)
         for entry in found:
             if not entry.is_folder and (fault := blocked_fault(above / entry.name)):
-                yield _damaged(kind, entry.name, fault.message)
+                yield _entry(kind, entry.name, DAMAGED, damage=fault.message)
 
     def _read_changed(
         self, part: str, states: dict[str, State], read: Callable[[str], _Values], *, whole: bool = True
@@ -213,8 +217,8 @@ def _read_entry(folder: Folder, kind: str, id: str) -> _Values:
     if manifest is None:
         raise FileNotFoundError
     status = SEALED_STATUS if "digest" in manifest else OPEN_STATUS
-    values = [status, *(manifest.get(name) for name in ("name", "created", "digest"))]
-    values += [_countable(manifest.get(name, {})) for name in ("counts", "usage", "spent")]
+    values = [status, *(manifest.get(name) for name in _FIELDS[1:4])]
+    values += [_countable(manifest.get(name, {})) for name in _FIELDS[4:]]
     while not values[-1]:
         values.pop()
     return values
@@ -228,33 +232,13 @@ def _damage_without_manifest(folder: Folder) -> str:
         return as_fault(folder.path, error).message
 
 
-def _entry(
-    kind: str,
-    id: str,
-    status: str,
-    name: str | None = None,
-    created: str | None = None,
-    digest: str | None = None,
-    counts: dict[str, Any] | None = None,
-    usage: dict[str, Any] | None = None,
-    spent: dict[str, Any] | None = None,
-) -> Entry:
-    return {
-        "kind": kind,
-        "id": id,
-        "name": name,
-        "created": created,
-        "status": status,
-        "digest": digest,
-        "counts": counts or {},
-        "usage": usage or {},
-        "spent": spent or {},
-        "damage": "",
-    }
+_FIELDS: Final = ("status", "name", "created", "digest", "counts", "usage", "spent")
 
 
-def _damaged(kind: str, id: str, damage: str) -> Entry:
-    return {**_entry(kind, id, DAMAGED), "damage": damage}
+def _entry(kind: str, id: str, *values: Any, damage: str = "") -> Entry:
+    """An artifact, of which the first values are known, in the order of the fields."""
+    entry: Any = {"kind": kind, "id": id} | dict.fromkeys(_FIELDS[:4]) | {name: {} for name in _FIELDS[4:]}
+    return entry | dict(zip(_FIELDS, values, strict=False)) | {"damage": damage}  # type: ignore[no-any-return]
 
 
 def _countable(counts: dict[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import PurePath
-from typing import Final
+from typing import Any, Final
 
 from evaluand.core.errors import EngineError, Fault, plural, pluralize, warn
 from evaluand.store import leases
@@ -263,15 +263,15 @@ def _read_error(above: Folder, name: str) -> EngineError | None:
 
 def _earlier_catalog(root: Folder) -> Iterator[Leftover]:
     for name in root.files():
-        if _EARLIER_CATALOG.fullmatch(name) and _is_quiet(root, name):
-            yield _leftover(root, name, "an index that earlier versions wrote", partial(_is_quiet, root, name))
+        if _EARLIER_CATALOG.fullmatch(name):
+            yield from _if(_is_quiet, root, name, why="an index that earlier versions wrote")
 
 
 def _temporary(folder: Folder) -> Iterator[Leftover]:
     """Files of dead processes."""
     for name in folder.files():
-        if is_temporary(name) and _is_orphan(folder, name):
-            yield _leftover(folder, name, "a file that a dead process was writing", partial(_is_orphan, folder, name))
+        if is_temporary(name):
+            yield from _if(_is_orphan, folder, name, why="a file that a dead process was writing")
 
 
 def _is_orphan(folder: Folder, name: str) -> bool:
@@ -282,8 +282,8 @@ def _is_orphan(folder: Folder, name: str) -> bool:
 def _interrupted(folder: Folder) -> Iterator[Leftover]:
     """The rest of interrupted removals of artifacts."""
     for name in folder.folders():
-        if REMOVED.fullmatch(name) and _is_rest(folder, name):
-            yield _leftover(folder, name, "the rest of an interrupted removal", partial(_is_rest, folder, name))
+        if REMOVED.fullmatch(name):
+            yield from _if(_is_rest, folder, name, why="the rest of an interrupted removal")
 
 
 def _is_rest(folder: Folder, name: str) -> bool:
@@ -296,9 +296,8 @@ def _extra_files(store: FolderStore, key: Key) -> Iterator[Leftover]:
     if not store.is_sealed(*key):
         if folder.state(OPEN) is not None:
             yield from _temporary(folder)
-        elif _is_dead_draft(store, key):
-            is_dead_draft = partial(_is_dead_draft, store, key)
-            yield _artifact(store, key, f"{key[0]}: a draft that was never finished", is_dead_draft)
+        else:
+            yield from _artifact_if(_is_dead_draft, store, key, why=f"{key[0]}: a draft that was never finished")
         return
     for name in _unneeded_names(store, key):
         if _is_quiet(folder, name):
@@ -334,9 +333,7 @@ def _unneeded_names(store: FolderStore, key: Key) -> list[str]:
 
 def _abandoned(store: FolderStore, keys: Iterable[Key], age: float) -> Iterator[Leftover]:
     for key in keys:
-        if _is_abandoned(store, key, age):
-            is_abandoned = partial(_is_abandoned, store, key, age)
-            yield _artifact(store, key, f"{singular(key[0])} {key[1]}: open and abandoned", is_abandoned)
+        yield from _artifact_if(_is_abandoned, store, key, age, why=f"{singular(key[0])} {key[1]}: open and abandoned")
 
 
 def _is_abandoned(store: FolderStore, key: Key, age: float) -> bool:
@@ -464,8 +461,22 @@ def _artifact(store: FolderStore, key: Key, why: str, is_unneeded: Callable[[], 
     return Leftover(folder.path, size, why, is_unneeded, key)
 
 
+def _artifact_if(
+    is_unneeded: Callable[..., bool], store: FolderStore, key: Key, *more: Any, why: str
+) -> Iterator[Leftover]:
+    """An artifact, if it is unneeded."""
+    if is_unneeded(store, key, *more):
+        yield _artifact(store, key, why, partial(is_unneeded, store, key, *more))
+
+
 def _leftover(folder: Folder, name: str, why: str, is_unneeded: Callable[[], bool]) -> Leftover:
     return Leftover(folder.path / name, _size(folder, name), why, is_unneeded)
+
+
+def _if(is_unneeded: Callable[[Folder, str], bool], folder: Folder, name: str, *, why: str) -> Iterator[Leftover]:
+    """A file or folder, if it is unneeded."""
+    if is_unneeded(folder, name):
+        yield _leftover(folder, name, why, partial(is_unneeded, folder, name))
 
 
 def _is_quiet(folder: Folder, name: str) -> bool:

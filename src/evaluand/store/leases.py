@@ -237,8 +237,7 @@ class SharedLeases:
             taken = take()
             self._is_loss_known = self._lost
             if taken is not None and self._beating is None:
-                self._beating = threading.Event()
-                threading.Thread(target=self._keep_beating, args=(self._beating,), name="leases", daemon=True).start()
+                self._start_beating()
             return taken
 
     def _begin_anew(self) -> None:
@@ -246,6 +245,10 @@ class SharedLeases:
         if self._lost:
             self._log.restart()
             self._lost = False
+
+    def _start_beating(self) -> None:
+        self._beating = threading.Event()
+        threading.Thread(target=self._keep_beating, args=(self._beating,), name="leases", daemon=True).start()
 
     def _keep_beating(self, ended: threading.Event) -> None:
         while not ended.wait(LEASE_SECONDS / 3):
