@@ -81,6 +81,7 @@ from evaluand.store.store import (
     attempts,
     begin,
     check_store,
+    describe_damage,
     exists,
     give_name,
     sealed_digests,
@@ -297,7 +298,11 @@ class Runner:
         prepare(calls.task, calls.dataset)
         inputs = InputCheck(self.store, calls.identity)
         last = next(reversed(attempts(self.store, "runs", calls.spec)), None)
-        if last is None or self._needs_new_attempt(last, request, calls, inputs):
+        if (
+            last is None
+            or describe_damage(self.store, "runs", last)
+            or self._needs_new_attempt(last, request, calls, inputs)
+        ):
             receipt = self._planned(calls, None, None, request.fresh)
             why = _FAILURES if request.retry_failed and last is not None else ""
         elif self.store.is_sealed("runs", last):
