@@ -470,7 +470,7 @@ def test_finished_work_with_a_cut_or_missing_table_is_made_again(folder: Folder,
     assert f"{path}: cannot be read: the file has changed, it no longer has" in said
     assert "are lost" in said
     folder.done("gc", "--damaged", "--yes")
-    assert folder.json("verify")["ok"]
+    folder.done("verify", "doubling")  # what no name reaches any more may have been made from what was removed
 
 
 def test_what_was_made_from_damaged_work_is_shown_with_a_note(folder: Folder) -> None:
