@@ -159,7 +159,7 @@ def test_a_copy_is_the_same_and_is_continued(s3: S3Server, tmp_path: Path) -> No
     again = [copy_artifact(here, there, *key) for key in plan.keys]
     assert [size is None for size in again[:3]] == [True, True, False]
     for ref in plan.names:
-        copy_name(there, ref)
+        copy_name(here, there, ref)
     assert there.artifacts() == here.artifacts()
     assert there.refs() == here.refs()
     assert all(verify(there, *key) == [] for key in plan.keys)

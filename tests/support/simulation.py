@@ -24,7 +24,7 @@ from unittest.mock import patch
 from evaluand.core import system
 from evaluand.core.system import ProcessIdentity
 from evaluand.engine import keyed_work
-from evaluand.store import digests, garbage, io, journal, leases, log, references, temporary, user_cache
+from evaluand.store import digests, garbage, io, journal, leases, log, references, segments, temporary, user_cache
 from evaluand.store.io import Disk
 from support.memory_disk import MemoryDisk
 
@@ -271,13 +271,13 @@ class Simulation:
         with ExitStack() as stack:
             for module, name in own:
                 stack.enter_context(patch.object(module, name, getattr(module, name)))
-            for module in (leases, journal, log, keyed_work, garbage, references, user_cache):
+            for module in (leases, journal, segments, keyed_work, garbage, references, user_cache):
                 stack.enter_context(patch.object(module, "time", simulated_time))
             for module in (leases, journal):
                 stack.enter_context(patch.object(module, "boot_seconds", self.boot_seconds))
             for module in (system, temporary):
                 stack.enter_context(patch.object(module, "is_alive", self.is_alive))
-            for module in (temporary, log, garbage):
+            for module in (temporary, segments, garbage):
                 stack.enter_context(patch.object(module, "secrets", simulated_secrets))
             stack.enter_context(patch.object(leases, "random", self.random))
             stack.enter_context(patch.object(leases, "threading", simulated_threading))

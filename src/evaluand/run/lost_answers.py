@@ -6,7 +6,7 @@ Answers are lost with damaged lines or segments of a journal, and with tables of
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from evaluand.core.errors import Fault, plural, pluralize, warn
 from evaluand.core.identity import artifact_id
@@ -16,6 +16,7 @@ from evaluand.engine.reuse import InputCheck
 from evaluand.models.usage_total import UsageTotal
 from evaluand.store.journal import WorkLog
 from evaluand.store.segments import list_places
+from evaluand.store.statuses import FAILED
 from evaluand.store.store import Manifest, Store, asks_models, sealed_manifest
 
 
@@ -45,10 +46,11 @@ def settle_lost(
         Aborted: they cost, and nobody has asked to make them again.
     """
     lost = lane.find_lost()
-    before, faults = _damaged_attempt(store, manifest)
+    before, faults = _damaged_attempt(store, manifest, part)
     counts = before.get("counts", {})
     counts = counts.get(part, {}) if part else counts
-    rows = max(0, sum(counts.values()) - lane.accepted(before["id"])) if before else 0
+    stored = sum(n for status, n in counts.items() if status != FAILED)  # what failed is never taken over
+    rows = max(0, stored - lane.accepted(before["id"])) if before else 0
     n = min(lost.rows + rows, lane.slots - lane.n_done) + len(inputs.undefined)
     if n <= 0 or store.is_sealed(manifest["kind"], manifest["id"]):
         return
@@ -68,15 +70,23 @@ def settle_lost(
     warn(f"{what}, and {pluralize(n, 'is', 'are')} made again")
     lane.void(inputs.undefined)
     tally.kept -= len(inputs.undefined)
-    for name, total in {**lost.by_segment, **({before["id"]: sum(counts.values())} if before else {})}.items():
+    for name, total in {**lost.by_segment, **({before["id"]: stored} if before else {})}.items():
         if total > lane.accepted(name):
             lane.accept(name, total)
 
 
-def _damaged_attempt(store: Store, manifest: Manifest) -> tuple[Mapping[str, Any], list[Fault]]:
-    """The manifest and the faults of the attempt before, if it is finished and damaged."""
+def _damaged_attempt(store: Store, manifest: Manifest, part: str) -> tuple[Mapping[str, Any], list[Fault]]:
+    """The manifest and the faults of the attempt before, if it is finished and tables with its answers are damaged."""
     kind, attempt = manifest["kind"], manifest["attempt"]
     id = artifact_id(kind, manifest["spec"], attempt - 1) if attempt else ""
     found = sealed_manifest(store, kind, id) if id else None
-    faults = store.damage(kind, id, quick=True) if found else []
-    return (found or {}, faults) if faults else ({}, [])
+    if found is None:
+        return {}, []
+    tables = {name for name in found["tables"] if (name.endswith(f"/{part}") if part else name != SPANS)}
+    files = tuple(found["tables"][name]["file"] for name in tables)
+    faults = [fault for fault in store.damage(kind, id, quick=True) if fault.where.endswith(files)]
+    return (found, faults) if faults else ({}, [])
+
+
+SPANS: Final = "spans"
+"""The table without which answers are taken over."""

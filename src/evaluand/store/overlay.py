@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from evaluand.store.store import Draft, Manifest, MemoryStore, Store
@@ -52,5 +52,5 @@ class OverlayStore:
     ) -> Iterator[pa.RecordBatch]:
         return (self._own if self._own.is_sealed(kind, id) else self._store).read(kind, id, table, columns, of, at)
 
-    def refer(self, name: str, kind: str, id: str) -> None:
+    def refer(self, name: str, kind: str, id: str, about: Mapping[str, Any] = {}) -> None:
         """Names are not written either."""
