@@ -95,8 +95,7 @@ class _Call:
     def __init__(self, observer: Observer[Any], example: Any = None) -> None:
         self.observer, self._example = observer, example
         self.opened: dict[str, tuple[str, Stamp | str | None]] = {}  # name → path, and stamp or state of a listing
-        draws = observer.draws
-        self._generators = [(module, _state_of(module)) for module in draws] if draws else ()
+        self._generators = [(module, _state_of(module)) for module in observer.draws] if observer.draws else ()
 
     def __enter__(self) -> None:
         _in_progress.add(self)
@@ -122,10 +121,6 @@ class _Call:
     def add_written(self, path: str) -> None:
         """Note a file that the call writes."""
         self.written |= {path}
-
-    def add_folder(self, path: str) -> None:
-        """Note a folder that the call creates."""
-        self.made |= {path}
 
 
 def _state_of(module: str) -> Any:
@@ -247,9 +242,8 @@ class Observer(Generic[U]):
 
     def begin_with(self, files: Sequence[tuple[str, str]]) -> None:
         """Let files, by name and state, count for the answers of all calls that follow."""
-        n, node = self._chain
         self._prepared += files
-        self._chain = n, self._chain_of(node, files)
+        self._chain = self._chain[0], self._chain_of(self._chain[1], files)
 
     def _end(self, unit: U, record: _Call) -> None:
         node = self._node_of(record)
@@ -314,13 +308,12 @@ class Observer(Generic[U]):
     def _node_of(self, record: _Call) -> str | None:
         if record.lost:
             return self._node(None, *UNKNOWN)
-        n, node = self._chain
-        if n < len(_opened):
+        if self._chain[0] < len(_opened):
             with self._chaining:
                 n, node = self._chain
                 opened = _opened[n:]
-                node = self._chain_of(node, self._states(opened, record))
-                self._chain = n + len(opened), node
+                self._chain = n + len(opened), self._chain_of(node, self._states(opened, record))
+        node = self._chain[1]
         if not _named and not record.own:
             return node
         named = (opened for text in record.texts & _named.keys() for opened in _named[text])
@@ -329,8 +322,7 @@ class Observer(Generic[U]):
     def _states(self, opened: Collection[_Opened | None], record: _Call) -> list[tuple[str, str]]:
         """Names and states of the files among those opened that this code may have found."""
         own = self.facts.modules
-        entries = [entry for entry in opened if entry is not None]
-        shared = [entry for entry in entries if own is None or entry[3] is None or own & entry[3]]
+        shared = [entry for entry in opened if entry and (own is None or entry[3] is None or own & entry[3])]
         named = [(self.name_of(raw, path), path, stamp) for raw, path, stamp, _ in shared]
         return [
             # what was absent and then created by the call itself counts as the call has left it
@@ -429,7 +421,7 @@ def _note(event: str, args: Any, calls: Collection[_Call]) -> None:
     elif event == "os.mkdir":
         path = os.path.abspath(os.fsdecode(args[0]))
         for call in () if os.path.lexists(path) else calls:
-            call.add_folder(path)
+            call.made |= {path}
     elif event == "os.rename":
         before, after = (os.path.abspath(os.fsdecode(name)) for name in args[:2])
         for call in calls:

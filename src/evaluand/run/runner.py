@@ -530,8 +530,7 @@ class _Job:
                 return self._write(outputs)
             if not self.manifest["fresh"] and self.lane.n_done < self.lane.slots:
                 self._reuse()
-            if self.lane.n_done < self.lane.slots:
-                self._settle_changes(before)
+            self._settle_changes(before)
             used = RowUsage(self.lane.done(0))
             progress = self.runner.progress(self.tally) if self.runner.progress else nullcontext()
             with progress, observable(self.runner.policy.observe_models):
@@ -586,7 +585,7 @@ class _Job:
     def _settle_changes(self, before: str | None) -> None:
         """Takes over the answers from before a change of code that are kept, or says what repeating them costs."""
         earlier = earlier_answers(self.store, before, self.inputs)
-        if not earlier.changes and "kept" not in self.manifest:
+        if self.lane.n_done == self.lane.slots or not (earlier.changes or "kept" in self.manifest):
             return
         open_slots = self.calls.open_slots(self.lane.is_done)
         for kept in self.manifest.get("kept", ()):
