@@ -621,15 +621,15 @@ def test_a_file_that_cannot_be_read_counts_as_such(project: Project) -> None:
 
 
 def test_a_large_file_is_read_once_for_its_state(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    from evaluand.core.fingerprint import files
+    from evaluand.core import identity
 
     project.write("weights.bin", "0" * 3_000_000)
-    read: list[str] = []
-    digest = files._content_digest
-    monkeypatch.setattr(files, "_content_digest", lambda path: (read.append(path), digest(path))[1])
+    read: list[Path] = []
+    digest = identity.digest_of_file
+    monkeypatch.setattr(identity, "digest_of_file", lambda path: (read.append(path), digest(path))[1])
     source = HEAD + "def answer(x):\n    with open(HERE / 'weights.bin') as file:\n        return file.read(x)\n"
     assert (project.called(source), project.called(source)) == (ROWS, 0)
-    assert [Path(path).name for path in read] == ["weights.bin"]
+    assert [path.name for path in read] == ["weights.bin"]
 
 
 def test_all_rows_that_share_a_prompt_are_one_row_of_the_inputs(project: Project) -> None:

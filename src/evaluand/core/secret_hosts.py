@@ -18,7 +18,6 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
-import secrets
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -31,8 +30,7 @@ from urllib.parse import urlsplit
 
 from evaluand.core.errors import SpecError
 from evaluand.core.files.regular import read_regular_file
-from evaluand.core.system import BINARY
-from evaluand.core.user import config_folder, make_private_folder
+from evaluand.core.user import config_folder, write_private
 
 VARIABLE: Final = "EVALUAND_SECRETS"
 _MOST_BYTES: Final = 1 << 20
@@ -254,16 +252,10 @@ def write_settings(hosts: Mapping[str, list[Host]]) -> None:
         SpecError: the file cannot be written.
     """
     path = settings_file()
-    temporary = path.with_name(f".secrets-{secrets.token_hex(4)}.tmp")
     lines = [f"{name}: {[str(host) for host in each]}\n" for name, each in sorted(hosts.items()) if each]
     try:
-        make_private_folder(path.parent)
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write("".join(lines).encode())
-        os.replace(temporary, path)
+        os.replace(write_private(path, "".join(lines).encode()), path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise SpecError(f"{path}: cannot be written: {error.strerror}") from None
 
 

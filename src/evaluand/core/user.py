@@ -83,13 +83,23 @@ def _parse_settings(path: Path, content: bytes) -> UserSettings:
     return UserSettings(values.get("git-changes", False), tuple(values.get("stores", ())))
 
 
-def make_private_folder(folder: Path) -> None:
-    """Makes a folder, and those above it, that only the user can read.
+def write_private(path: Path, content: bytes) -> Path:
+    """Writes a temporary file that only the user can read, which may take the place of another.
 
     Raises:
         OSError: the home of the user cannot be written.
     """
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}.tmp")
+    try:
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, 0o600), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    return temporary
 
 
 def keyed_digest(data: bytes) -> str | None:
@@ -119,15 +129,8 @@ def _read_key() -> bytes | None:
 
 def _write_key() -> bytes | None:
     path = config_folder() / "key"
-    temporary = path.with_name(f".key-{secrets.token_hex(4)}.tmp")
     try:
-        make_private_folder(path.parent)
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(secrets.token_bytes(_KEY_BYTES))
-            file.flush()
-            os.fsync(file.fileno())
-        put_if_absent(temporary, path)
+        put_if_absent(write_private(path, secrets.token_bytes(_KEY_BYTES)), path)
     except OSError:
         return None
     return _read_key()  # another process may have been first

@@ -116,15 +116,10 @@ class Spool:
                 while block := source.read(_BLOCK):
                     target.write(block)
                     lines += max(block.count(b"\n"), block.count(b"\r"))
-                    beyond = ""
                     if target.tell() > max(MAX_BYTES, MAX_EXPANSION * size):
-                        beyond = f"{MAX_EXPANSION} times its size, and {MAX_BYTES >> 20} MB"
-                    elif lines > max(MAX_LINES, LINES_PER_BYTE * size):
-                        beyond = f"{LINES_PER_BYTE} lines per byte, and {MAX_LINES:,} lines"
-                    if beyond:
-                        raise DataError(
-                            f"{path}: expands to more than {beyond}; decompress it yourself if you trust it"
-                        )
+                        raise _expands(path, f"{MAX_EXPANSION} times its size, and {MAX_BYTES >> 20} MB")
+                    if lines > max(MAX_LINES, LINES_PER_BYTE * size):
+                        raise _expands(path, f"{LINES_PER_BYTE} lines per byte, and {MAX_LINES:,} lines")
         except Exception as error:  # codecs raise errors of different classes
             if isinstance(error, DataError):
                 raise
@@ -145,6 +140,10 @@ class Spool:
             with spool.path.open("wb") as target:
                 shutil.copyfileobj(sys.stdin.buffer, target, _BLOCK)
         return _stdin[sys.stdin]
+
+
+def _expands(path: Path, beyond: str) -> DataError:
+    return DataError(f"{path}: expands to more than {beyond}; decompress it yourself if you trust it")
 
 
 _stdin: weakref.WeakKeyDictionary[IO[str], Spool] = weakref.WeakKeyDictionary()  # it can be read only once

@@ -228,9 +228,8 @@ class Observer(Generic[U]):
 
     def begin_with(self, files: Sequence[tuple[str, str]]) -> None:
         """Let files, by name and state, count for the answers of all calls that follow."""
-        n, node = self._chain
         self._prepared += files
-        self._chain = n, self._chain_of(node, files)
+        self._chain = self._chain[0], self._chain_of(self._chain[1], files)
 
     def end(self, record: _Call, unit: U, *, has_failed: bool) -> None:
         """Keeps the node of what a call has opened."""
@@ -298,13 +297,12 @@ class Observer(Generic[U]):
     def _node_of(self, record: _Call) -> str | None:
         if record.lost:
             return self._node(None, *UNKNOWN)
-        n, node = self._chain
-        if n < len(_opened):
+        if self._chain[0] < len(_opened):
             with self._chaining:
                 n, node = self._chain
                 opened = _opened[n:]
-                node = self._chain_of(node, self._states(opened, record))
-                self._chain = n + len(opened), node
+                self._chain = n + len(opened), self._chain_of(node, self._states(opened, record))
+        node = self._chain[1]
         if not _named and not record.own:
             return node
         named = (opened for text in record.texts & _named.keys() for opened in _named[text])
@@ -313,8 +311,7 @@ class Observer(Generic[U]):
     def _states(self, opened: Collection[_Opened | None], record: _Call) -> list[tuple[str, str]]:
         """Names and states of the files among those opened that this code may have found."""
         own = self.facts.modules
-        entries = [entry for entry in opened if entry is not None]
-        shared = [entry for entry in entries if own is None or entry[3] is None or own & entry[3]]
+        shared = [entry for entry in opened if entry and (own is None or entry[3] is None or own & entry[3])]
         named = [(self.name_of(raw, path), path, stamp) for raw, path, stamp, _ in shared]
         return [
             # what was absent and then created by the call itself counts as the call has left it

@@ -14,9 +14,8 @@ from typing import Any, ClassVar
 
 from evaluand.core import registry
 from evaluand.core.errors import DataError, Fault, SpecError, alternatives, plural
-from evaluand.core.files.csv import records_in
+from evaluand.core.files.csv import mapped, records_in
 from evaluand.core.files.json_items import JsonCursor, parse_json
-from evaluand.core.files.regular import mapped
 from evaluand.exchange.sample import Sample, Total
 
 _HEAD = 1 << 16

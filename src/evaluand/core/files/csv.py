@@ -50,6 +50,14 @@ def unescape_formula(text: str) -> str:
     return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
 
 
+def mapped(path: Path) -> mmap.mmap | bytes:
+    """The bytes of a file without reading them into memory."""
+    if path.stat().st_size == 0:  # which cannot be mapped
+        return b""
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
 # A quote opens a cell where it is the first character; elsewhere it is a character like any other.
 _OPENS = rb"(?:(?<![^%(d)b\r\n])|(?<=\xef\xbb\xbf))"
 _QUOTED = rb'"[^"]*+(?:""[^"]*+)*+"'

@@ -333,10 +333,7 @@ class Node:
 
     def number(self, key: str, *, required: bool = False, least: float, most: float) -> float | None:
         """A number within a range."""
-        value = self._get(key, required)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-            self._wrong_type(key, value, "a number")
-            return None
+        value = self._typed(key, int | float, "a number", required)
         if value is not None and not least <= value <= most:
             self.fault(key, "out_of_range", f"is {value}; give a number from {least:g} to {most:g}")
             return None
@@ -363,18 +360,12 @@ class Node:
 
     def boolean(self, key: str, default: bool) -> bool:
         """True or false."""
-        value = self._get(key, False)
-        if value is not None and not isinstance(value, bool):
-            self._wrong_type(key, value, "true or false")
-            return default
+        value = self._typed(key, bool, "true or false", False)
         return default if value is None else value
 
     def node(self, key: str, *, required: bool = False) -> Node | None:
         """The object of a key."""
-        value = self._get(key, required)
-        if value is not None and not isinstance(value, Mapping):
-            self._wrong_type(key, value, "an object")
-            return None
+        value = self._typed(key, Mapping, "an object", required)
         return None if value is None else self._object(value, key)
 
     def nodes(self, key: str, *, required: bool = False) -> Iterator[Node]:
@@ -419,13 +410,17 @@ class Node:
             self.note(key, "null", "is null; read as missing")
         return value
 
+    def _typed(self, key: str, kind: Any, expected: str, required: bool) -> Any:
+        """The value of a key, if it is of a type; truth values are no numbers."""
+        value = self._get(key, required)
+        if value is None or (isinstance(value, kind) and (kind is bool or not isinstance(value, bool))):
+            return value
+        self._wrong_type(key, value, expected)
+        return None
+
     def _items(self, key: str, kind: type, expected: str, required: bool) -> Iterator[tuple[int, Any]]:
         """The items of a list that are of a type, with their places."""
-        values = self._get(key, required)
-        if values is not None and not isinstance(values, list):
-            self._wrong_type(key, values, "a list")
-            return
-        for i, value in enumerate(values or ()):
+        for i, value in enumerate(self._typed(key, list, "a list", required) or ()):
             if isinstance(value, kind):
                 yield i, value
             else:

@@ -18,7 +18,7 @@ from typing import Any, Final
 import orjson
 
 from evaluand.core.errors import DataError, Fault
-from evaluand.core.files.regular import mapped
+from evaluand.core.files.csv import mapped
 
 _BRACKET: Final = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+([\[\]{}])', re.DOTALL)
 _SPACE: Final = re.compile(rb"[ \t\r\n]*+")

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import errno
-import mmap
 import os
 import shutil
 import stat
 import time
-from pathlib import Path
 from typing import IO, Final
 
 from evaluand.core.system import BINARY
@@ -43,14 +41,6 @@ def read_regular_file(path: str | os.PathLike[str], most: int, *, follow_link: b
     if len(content) > most:
         raise OSError(errno.EFBIG, f"has more than {most:,} bytes", name)
     return content
-
-
-def mapped(path: Path) -> mmap.mmap | bytes:
-    """The bytes of a file without reading them into memory."""
-    if path.stat().st_size == 0:  # which cannot be mapped
-        return b""
-    with path.open("rb") as file:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def open_unusual(path: str | os.PathLike[str]) -> IO[bytes]:

@@ -1,5 +1,7 @@
 """YAML files whose faults are reported by line, all at once and in plain sentences."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -93,7 +95,8 @@ class Document:
 
     def text(self, *place: Any) -> str:
         """A scalar as it is written: `1.10`, which as a number is 1.1."""
-        return self._texts[self._written(place)]
+        document, there = self._find(place)
+        return document._texts[there]
 
     def derive(self, place: Place, value: Any, sources: Mapping[Place, Place]) -> None:
         """Adds an entry of a mapping that the document means without writing it; its faults name what is written.
@@ -133,7 +136,7 @@ class Document:
         except DataError as error:
             for fault in error.faults:
                 if fault.where:
-                    self._faults.append((self._line(self._written(place)), fault))
+                    self._faults.append((self._line(place), fault))
                 else:
                     self._add(place, fault.message)
 
@@ -175,9 +178,13 @@ class Document:
             raise error if self._error is DataError else SpecError(str(error))
 
     def _add(self, place: Place, message: str) -> None:
-        place = self._written(place)
-        line, what = self._line(place), ".".join(str(step) for step in place)
-        self._faults.append((line, Fault(f"{self.path}:{line}", f"{what}: {message}" if what else message)))
+        document, there = self._find(place)
+        line, what = self._line(place), ".".join(map(str, there))
+        self._faults.append((line, Fault(f"{document.path}:{line}", f"{what}: {message}" if what else message)))
+
+    def _find(self, place: Place) -> tuple[Document, Place]:
+        """The document in which something is written, and its place there."""
+        return self, self._written(place)
 
     def _written(self, place: Place) -> Place:
         """Where in the document something is written."""
@@ -187,9 +194,11 @@ class Document:
         return place
 
     def _line(self, place: Place) -> int:
-        while place and place not in self._lines:
-            place = place[:-1]
-        return self._lines.get(place, 1)
+        """The line of what is written there, or else of the nearest above it."""
+        document, there = self._find(place)
+        while there and there not in document._lines:
+            there = there[:-1]
+        return document._lines.get(there, 1)
 
     def _steps(self, place: Place, fault: Any) -> Iterator[Any]:
         """The path to a fault without the steps that name one of several types."""
@@ -259,19 +268,6 @@ class ComposedDocument(Document):
     def _homes(self) -> Iterator[tuple[Document, Place]]:
         yield from self._parts.values()
         yield self._rest
-
-    def text(self, *place: Any) -> str:
-        document, there = self._find(place)
-        return document.text(*there)
-
-    def _add(self, place: Place, message: str) -> None:
-        document, there = self._find(place)
-        line, what = document._line(there), ".".join(str(step) for step in there)
-        self._faults.append((line, Fault(f"{document.path}:{line}", f"{what}: {message}" if what else message)))
-
-    def _line(self, place: Place) -> int:
-        document, there = self._find(place)
-        return document._line(there)
 
     def _find(self, place: Place) -> tuple[Document, Place]:
         """The document in which something is written, and its place there."""

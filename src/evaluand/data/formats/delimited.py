@@ -19,8 +19,7 @@ from typing import Any, ClassVar, Final
 import pyarrow as pa
 
 from evaluand.core.errors import plural, warn
-from evaluand.core.files.csv import check_names, check_quotes, header_cells, records_in
-from evaluand.core.files.regular import mapped
+from evaluand.core.files.csv import check_names, check_quotes, header_cells, mapped, records_in
 from evaluand.data.columns import compare_names, rename_columns
 from evaluand.data.files import SourceFile
 from evaluand.data.source import MAX_FAULTS, DataNote, DataSource, Faults, FileFormat, Reading

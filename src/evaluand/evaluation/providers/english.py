@@ -163,9 +163,8 @@ def _probabilities() -> Callable[[list[str]], Iterable[Any]]:
         from profanity_check.profanity_check import model, vectorizer  # on use: an extra
 
         models = [(fitted.estimator, *fitted.calibrators) for fitted in model.calibrated_classifiers_]
-        weights = np.column_stack([linear.coef_[0] for linear, _ in models])
-        intercepts = np.array([linear.intercept_[0] for linear, _ in models])
-        a, b = np.array([(curve.a_, curve.b_) for _, curve in models]).T
+        numbers = [(linear.coef_[0], linear.intercept_[0], curve.a_, curve.b_) for linear, curve in models]
+        weights, intercepts, a, b = map(np.array, zip(*numbers, strict=True))
     except Exception as error:  # of scikit-learn, which may not read what another version has written
         raise SpecError(
             f"provider 'toxicity' cannot load its model: {describe_error(error)}; install versions that fit:"
@@ -173,7 +172,7 @@ def _probabilities() -> Callable[[list[str]], Iterable[Any]]:
         ) from None
 
     def probabilities(texts: list[str]) -> Iterable[Any]:
-        margins = vectorizer.transform(texts) @ weights + intercepts
+        margins = vectorizer.transform(texts) @ weights.T + intercepts
         return np.mean(1 / (1 + np.exp(a * margins + b)), axis=1)  # type: ignore[no-any-return]
 
     return probabilities

@@ -18,9 +18,8 @@ import pyarrow.compute as pc
 
 from evaluand.core.errors import DataError, Fault
 from evaluand.core.files.cells import typed, written_as_real
-from evaluand.core.files.csv import header_of, records_in
+from evaluand.core.files.csv import header_of, mapped, records_in
 from evaluand.core.files.json import Findings, no_file
-from evaluand.core.files.regular import mapped
 from evaluand.data.sources import DataSource, open_texts
 from evaluand.predictions.problem.layout import FileLayout
 from evaluand.predictions.problem.sides import (
