@@ -345,9 +345,8 @@ def test_a_damaged_record_is_reported_counted_and_set_aside_when_the_recording_i
     segment.write_bytes(b"".join([*lines[:2], damaged, *lines[3:4], lines[4][:-20]]))
     assert [fault.where for fault in verify(folder, RECORDINGS, recording.id)] == [f"{segment}:3", f"{segment}:5"]
     places = f"{segment.name}:3, {segment.name}:5"
-    with pytest.warns(
-        EvaluandWarning, match="2 damaged lines .* so records are lost; the table damaged_lines .*" + places
-    ):
+    lost = "2 damaged lines .* so records are lost; the table damaged_lines .*" + places
+    with pytest.warns(EvaluandWarning, match=lost), pytest.warns(EvaluandWarning, match="at least 1 record .* 1 at an"):
         recording.close()
     assert inputs(recording) == ["q0", "q1", "q3"]
     assert recording.evaluation is not None

@@ -188,7 +188,7 @@ def test_a_plan_says_why_calls_are_made_again(folder: Folder) -> None:
     folder.write("rows.jsonl", [folder.row(i) | ({"answer": "9"} if i == 5 else {}) for i in range(6)])
     assert "1 of 6 calls to make, 5 reused (examples changed)" in folder.call("validate", experiment).stdout
     (folder.path / "app.py").write_text((folder.path / "app.py").read_text().replace("about ", "some "))
-    assert "6 of 6 calls to make (app.double changed)" in folder.call("validate", experiment).stdout
+    assert "6 of 6 calls to make (app.double changed" in folder.call("validate", experiment).stdout
     folder.write("said.jsonl", [{"_index_": i, "text": "x"} for i in range(6)])
     recorded = folder.experiment("{kind: recorded, path: said.jsonl, response: text}")
     assert "plan   mine: 6 of 6 recorded outputs to read" in folder.call("validate", recorded).stdout

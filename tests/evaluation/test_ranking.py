@@ -211,11 +211,11 @@ def test_rankings_go_the_whole_path() -> None:
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        (lambda: HitsAtK(k=0), "hits_at_k: k=0"),
-        (lambda: Ndcg(gains="cubic"), "gains='cubic'"),  # type: ignore[arg-type]
-        (lambda: Ndcg(k=0), "ndcg: k=0"),
+        (lambda: HitsAtK(k=0), "hits_at_k: k is the integer 0"),
+        (lambda: Ndcg(gains="cubic"), "gains is the text 'cubic'"),  # type: ignore[arg-type]
+        (lambda: Ndcg(k=0), "ndcg: k is the integer 0"),
         (lambda: MeanReciprocalRank(absent_rank=0.5), "absent_rank=0.5 must be at least 1"),
-        (lambda: PrecisionAtTopK(k=3, top="last"), "top='last'"),  # type: ignore[arg-type]
+        (lambda: PrecisionAtTopK(k=3, top="last"), "top is the text 'last'"),  # type: ignore[arg-type]
     ],
 )
 def test_parameters_that_cannot_be_are_refused(wrong: Any, why: str) -> None:

@@ -118,7 +118,7 @@ def test_invalid_labels_are_refused(wrong: Any) -> None:
 
 
 def test_k_and_bins_are_checked() -> None:
-    with pytest.raises(SpecError, match="k is 0"):
+    with pytest.raises(SpecError, match="k is the integer 0"):
         GroundTruthAggregator([1], k=0)
     with pytest.raises(SpecError, match="bins"):
         GroundTruthAggregator([1], n_bins=0)

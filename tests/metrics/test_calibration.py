@@ -162,7 +162,7 @@ def test_top_label_errors_read_the_confidence_in_the_prediction() -> None:
     ("make", "why"),
     [
         (lambda: ClasswiseCalibrationError(scored_by="positive"), "must be classes: it needs those of all classes"),
-        (lambda: ClasswiseCalibrationError(bins=0), "bins=0"),
+        (lambda: ClasswiseCalibrationError(bins=0), "bins is the integer 0"),
         (lambda: ClasswiseCalibrationError(binning="log"), "binning is the text 'log'; give one of width, mass"),
         (lambda: DebiasedCalibrationError(binning="log"), "binning is the text 'log'; give one of width, mass"),
         (lambda: DebiasedCalibrationError(scored_by="classes"), "needs label"),

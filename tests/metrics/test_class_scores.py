@@ -423,8 +423,8 @@ def test_bins_of_equal_mass_have_as_many_rows() -> None:
         (lambda: RocAuc(average="both"), "average='both' must be one of macro"),  # type: ignore[arg-type]
         (lambda: LogLoss(clip=0.7), "clip=0.7"),
         (lambda: Brier(absent=0.5), "absent=0.5 must be 0"),
-        (lambda: ExpectedCalibrationError(bins=0), "bins=0"),
-        (lambda: ExpectedCalibrationError(norm="l3"), "norm='l3'"),  # type: ignore[arg-type]
+        (lambda: ExpectedCalibrationError(bins=0), "bins is the integer 0"),
+        (lambda: ExpectedCalibrationError(norm="l3"), "norm is the text 'l3'"),  # type: ignore[arg-type]
         (lambda: ExpectedCalibrationError(scored_by="classes"), "needs label"),
     ],
 )

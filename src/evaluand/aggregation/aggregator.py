@@ -316,7 +316,7 @@ class Aggregator:
                     draft.append(table, batch)
                 draft.seal(at_once("aggregations", id, spec, name, digest=digest, counts=counts, provenance=made_from))
             receipt = Receipt(len(measures), called=len(measures))
-        give_name(store, name, "aggregations", id, origin)
+        give_name(store, name, "aggregations", id, origin or {})
         aggregation = Aggregation(store, id, receipt)
         aggregation.called, aggregation._made_from = name, tuple(evaluations)
         reasons = aggregation.table()["reason"]

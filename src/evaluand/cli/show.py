@@ -339,7 +339,8 @@ def _artifact_facts(store: FolderStore, names: Names, kind: str, id: str, called
     """
     named = store.about(called, RUNS).get("dataset") if called and kind == DATASETS else None
     try:
-        name = named or ", ".join(names.find(kind, id, store.manifest(kind, id).get("name")))
+        own = store.manifest(kind, id).get("name")
+        name = named or ", ".join(names.find(kind, id, own))
     except NotFound:
         name = "(not in this store)"
     except EngineError:

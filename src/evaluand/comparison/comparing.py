@@ -338,7 +338,7 @@ def compare(
         batches = {table: pa.RecordBatch.from_pylist(own, TABLES[table]) for table, own in tables.items()}
         made_from = provenance(origin) | {"labels": short, "evaluations": [e.id for e in evaluations]}
         seal_tables(store, "comparisons", id, spec, batches, name, made_from)
-    give_name(store, name, "comparisons", id, origin)
+    give_name(store, name, "comparisons", id, origin or {})
     receipt = Receipt(1, kept=1, why="made before") if stored else Receipt(1, called=1)
     return Comparison(store, id, receipt, short)
 

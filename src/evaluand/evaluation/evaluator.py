@@ -264,7 +264,7 @@ class Evaluator:
             resume=request.resume,
             about=lambda: grading.about(request, earlier),
             repeat_lost=request.repeat_lost,
-            origin=request.origin,
+            origin=request.origin or {},
         )
         total = sum(run.counts.values()) * len(grading.scorers)
         if is_made := "digest" in manifest:

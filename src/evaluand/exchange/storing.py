@@ -476,6 +476,7 @@ def _save_run(store: Store, answers: Answers, examples: _Examples, importer: Imp
         again=lambda last: False,
         resume=None,
         about=lambda: about | {"provenance": provenance(origin) | made},
+        origin=origin,
     )
     if "digest" not in opened:
         seal(store, opened, _records(answers, examples, importer), dataset.indices, answers.replications)

@@ -156,7 +156,7 @@ class Matcher:
             resume=request.resume,
             about=lambda: pairing.about(request, earlier),
             repeat_lost=request.repeat_lost,
-            origin=request.origin,
+            origin=request.origin or {},
         )
         if "digest" in manifest:
             matches = Matches(store, manifest["id"])

@@ -80,11 +80,12 @@ def _damaged_attempt(store: Store, manifest: Manifest, part: str) -> tuple[Mappi
     kind, attempt = manifest["kind"], manifest["attempt"]
     id = artifact_id(kind, manifest["spec"], attempt - 1) if attempt else ""
     found = sealed_manifest(store, kind, id) if id else None
-    if found is None:
+    damage = store.damage(kind, id, quick=True) if found else []
+    if found is None or not damage:
         return {}, []
     tables = {name for name in found["tables"] if (name.endswith(f"/{part}") if part else name != SPANS)}
     files = tuple(found["tables"][name]["file"] for name in tables)
-    faults = [fault for fault in store.damage(kind, id, quick=True) if fault.where.endswith(files)]
+    faults = [fault for fault in damage if fault.where.endswith(files)]
     return (found, faults) if faults else ({}, [])
 
 

@@ -226,7 +226,7 @@ class Runner:
             resume=request.resume,
             about=lambda: self._manifest_facts(calls, request, earlier),
             repeat_lost=request.repeat_lost,
-            origin=request.origin,
+            origin=request.origin or {},
             dataset=named,
         )
         if "digest" in manifest:
@@ -324,7 +324,7 @@ class Runner:
             warn(f"{shown_name(request.name or task.name)}: a stored run, which cannot be called again")
         if replications not in (None, task.replications):
             warn(f"{shown_name(request.name or task.name)}: a stored run, with {task.replications} replications")
-        give_name(self.store, request.name, "runs", run.id, request.origin, Dataset.from_data(dataset).name)
+        give_name(self.store, request.name, "runs", run.id, request.origin or {}, Dataset.from_data(dataset).name)
         named = Run(self.store, run.id, _stored_receipt(run))
         named.called = request.name
         return named

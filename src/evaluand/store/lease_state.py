@@ -155,7 +155,7 @@ def pack_state(number: int, state: State) -> bytes:
 
     Example:
         >>> print(pack_state(3, State(done=[(0, 2)])).decode().strip())
-        {"crc":"54741041","state":{"workers":{},"done":[[0,2]],"takers":[],"fences":[],"written":{}}}
+        {"crc":"89087544","state":{"workers":{},"done":[[0,2]],"takers":[],"fences":[],"written":{}}}
     """
     parts = {
         "workers": {name: _pack_worker(worker) for name, worker in state.workers.items()},

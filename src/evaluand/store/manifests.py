@@ -36,7 +36,7 @@ LOST: Final = (
 )
 
 _REF: Final = {"name": str, "kind": str, "id": str}
-_ABOUT: Final = checks.object_of({"created": checks.time, "origin": checks.OBJECT}, {"dataset": checks.short_text})
+_ABOUT: Final = checks.object_of({"created": checks.time}, {"origin": checks.OBJECT, "dataset": checks.short_text})
 _OF_FORMAT_1: Final = {
     *("format", "kind", "id", "name", "spec", "attempt", "created", "sealed", "provenance", "counts"),
     *("work", "pinned", "observed", "fresh", "app"),

@@ -329,14 +329,15 @@ def give_name(
 
     Args:
         name: None for no name.
-        origin: what the caller knows of the origin of the work under this name.
+        origin: what is known of the origin of the work under this name; None if that is the artifact's own.
         dataset: the name of its dataset there.
     """
     if name is None:
         return
     earlier = store.about(name, kind) if Ref(name, kind, id) in store.named(name) else {}
-    about = {"created": earlier.get("created") or now(), "origin": dict(origin or {})}
-    store.refer(name, kind, id, about | ({} if dataset is None else {"dataset": dataset}))
+    about: dict[str, Any] = {"created": earlier.get("created") or now()}
+    known = {"origin": None if origin is None else dict(origin), "dataset": dataset}
+    store.refer(name, kind, id, about | {part: value for part, value in known.items() if value is not None})
 
 
 def as_named(store: Store, manifest: Manifest, name: str | None) -> Manifest:
@@ -348,7 +349,8 @@ def as_named(store: Store, manifest: Manifest, name: str | None) -> Manifest:
     about = {} if name is None or Ref(name, kind, manifest["id"]) not in store.named(name) else store.about(name, kind)
     if not about:
         return manifest
-    return manifest | {"name": name, "provenance": manifest["provenance"] | {"origin": about["origin"]}}
+    own = {"origin": about["origin"]} if "origin" in about else {}
+    return manifest | {"name": name, "provenance": manifest["provenance"] | own}
 
 
 def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]:

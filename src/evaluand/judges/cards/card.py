@@ -266,7 +266,7 @@ def make_card(
         facts = provenance(origin) | _costs(labelled) | {"judge": dict(judge.parts), "source": labelled.source}
         facts["made_from"] = [{"kind": kind, "id": each} for kind, each in labelled.made_from]
         seal_tables(store, CARDS, id, spec, batches, name, facts, work=[judge.digest])
-    give_name(store, name, CARDS, id, origin)
+    give_name(store, name, CARDS, id, origin or {})
     return JudgeCard(store, id, Receipt(1, kept=1, why="made before") if is_stored else Receipt(1, called=1))
 
 

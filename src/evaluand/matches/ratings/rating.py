@@ -269,7 +269,7 @@ def rate(
         batches = {name_: pa.RecordBatch.from_pylist(tables[name_], schema) for name_, schema in TABLES.items()}
         made_from = provenance(origin) | {"matches": [each.id for each in sets]}
         seal_tables(store, "ratings", id, spec, batches, name, made_from)
-    give_name(store, name, "ratings", id, origin)
+    give_name(store, name, "ratings", id, origin or {})
     receipt = Receipt(1, kept=1, why="made before") if stored else Receipt(1, called=1)
     return Ratings(store, id, receipt)
 
