@@ -39,9 +39,10 @@ class Within(NamedTuple):
     most: float = math.inf
     above: bool = False
 
-    def __contains__(self, value: object) -> bool:
-        is_finite = isinstance(value, int | float) and -math.inf < value < math.inf
-        return is_finite and self.least <= value <= self.most and not (self.above and value == self.least)  # type: ignore[operator]
+    def allows(self, number: float) -> bool:
+        """Whether a number lies within the bounds, and is finite."""
+        is_finite = -math.inf < number < math.inf
+        return is_finite and self.least <= number <= self.most and not (self.above and number == self.least)
 
     def __str__(self) -> str:
         if self.above:
@@ -92,8 +93,9 @@ def _rules(kind: type) -> dict[str, tuple[Rule | None, bool]]:
     except NameError:  # of a class within a function, whose names cannot be looked up
         return {}
     optional = {name for name, hint in hints.items() if NoneType in get_args(hint) and len(get_args(hint)) == 2}
-    given = {name: get_args(hint)[0] if name in optional else hint for name, hint in hints.items()}
-    return {name: (_rule(hint), name in optional) for name, hint in given.items()}
+    for name in optional:
+        hints[name] = next(part for part in get_args(hints[name]) if part is not NoneType)
+    return {name: (_rule(hint), name in optional) for name, hint in hints.items()}
 
 
 def _rule(hint: Any) -> Rule | None:
@@ -138,7 +140,7 @@ def _choices(choices: Sequence[str], value: Any) -> Any:
 
 def _number(kind: type, bounds: Within, value: Any) -> Any:
     is_number = isinstance(value, int if kind is int else int | float) and not isinstance(value, bool)
-    return value if is_number and value in bounds else _Need(f"give {_NUMBERS[kind]} {bounds}")
+    return value if is_number and bounds.allows(value) else _Need(f"give {_NUMBERS[kind]} {bounds}")
 
 
 _NUMBERS: Final = {int: "an integer", float: "a number"}

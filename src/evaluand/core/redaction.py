@@ -286,7 +286,7 @@ def _windows(values: tuple[tuple[str, str], ...]) -> tuple[Mapping[str, str], fr
 
 
 def _telling_parts(value: str) -> list[str]:
-    """The parts of a value that are long enough to be told by `LEAST` characters, and not common to many URLs."""
+    """The parts of a secret that identify it, if long enough: all of it, or user and path of a URL, else its host."""
     url = _HOST.fullmatch(value)
     parts = [value] if url is None else [url["user"] or "", url["path"]]
     long_enough = [part for part in parts if len(part) >= LEAST]
