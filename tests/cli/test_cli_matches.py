@@ -25,7 +25,7 @@ CODE = (
 from pathlib import Path
 from urllib.request import urlopen
 
-from evaluand import comparison_scorer
+from evaluand import comparison_scorer, report_usage
 
 
 def interrupted(first, second):
@@ -43,6 +43,11 @@ def service(first, second):
     if (Path(__file__).parent / "down").exists() and first.isupper():
         raise ConnectionError("503")
     return cased(first, second)
+
+
+def paid(first, second):
+    report_usage(input_tokens=3, cost=0.5, currency="EUR")
+    return interrupted(first, second)
 
 
 def costly(first, second):
@@ -262,6 +267,21 @@ def test_interrupted_comparisons_are_resumed_by_their_name(run_folder: Path) -> 
     assert facts["ratings"]["name"] == "all"
     again = read(*arguments)
     assert (again["digest"], again["receipt"]["called"]) == (facts["digest"], 0)
+
+
+def test_lost_judgements_that_cost_are_made_again_only_if_that_is_asked_for(run_folder: Path) -> None:
+    judge = "{function: 'app.py:paid', version: '1'}"
+    (run_folder / "stop").touch()
+    assert call("compare", "--pairwise", "casing", "--judge", judge, "--name", "all").exit_code == 130
+    (run_folder / "stop").unlink()
+    [segment] = (run_folder / ".evaluand").glob("matches/*/journal/*/*.lines")
+    segment.unlink()
+    refused = call("resume", "all")
+    assert refused.exit_code == 1
+    assert "stored judgements are lost" in refused.stderr
+    assert "--repeat-lost" in refused.stderr
+    facts = read("resume", "all", "--repeat-lost")
+    assert (facts["receipt"]["kept"], facts["ratings"]["ratings"][0]["system"]) == (0, "upper")
 
 
 def test_an_interrupted_comparison_whose_judge_has_changed_is_begun_again(run_folder: Path) -> None:

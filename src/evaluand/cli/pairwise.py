@@ -181,7 +181,13 @@ class ComparisonOrigin(NamedTuple):
 
 
 def resume_comparison(
-    store: FolderStore, id: str, begun: ComparisonOrigin, budget: Budget | None, *, as_json: bool
+    store: FolderStore,
+    id: str,
+    begun: ComparisonOrigin,
+    budget: Budget | None,
+    *,
+    repeat_lost: bool,
+    as_json: bool,
 ) -> None:
     """Continues open matches that `compare --pairwise` has begun, and rates their systems.
 
@@ -203,10 +209,9 @@ def resume_comparison(
         with reported_stop(store, progress, budget=budget):
             matcher = Matcher(store, _policy(None, budget), progress=progress)
             origin = manifest["provenance"]["origin"]
+            asked = {"name": name, "limit": spec.get("limit"), "repeat_lost": repeat_lost}
             try:
-                matches = tournament.play(
-                    matcher, by_label, name=name, limit=spec.get("limit"), resume=id, origin=origin
-                )
+                matches = tournament.play(matcher, by_label, resume=id, origin=origin, **asked)
             except SpecError as error:  # the judge has changed, so there is nothing to continue
                 error.add_note(f"it was begun by: {suggest_command('compare', begun.command, store.root)}")
                 raise

@@ -216,7 +216,7 @@ class Evaluator:
             identities: by name, the identities under which scores are stored, if not the present ones of the scorers.
             sample: the rows to grade; the others are skipped. By default all.
             options: what is repeated or continued: `name`, `fresh`, `retry_failed`, `keep_answers`,
-                `resume`, `origin`.
+                `repeat_lost`, `resume`, `origin`.
 
         Raises:
             SpecError: an argument is wrong; nothing was graded.

@@ -117,7 +117,7 @@ class Matcher:
             seed: of random orders and of schedules that choose at random.
             labels: of the systems; by default the names of the runs without the part that all share.
             options: what is repeated or continued: `name`, `limit`, `fresh`, `retry_failed`,
-                `keep_answers`, `resume`, `origin`.
+                `keep_answers`, `repeat_lost`, `resume`, `origin`.
 
         Raises:
             SpecError: an argument is wrong; nothing was judged.

@@ -198,7 +198,7 @@ class Runner:
             replications: how often each example is run; by default as often as the task declares, or once.
             seed: the number from which the examples' seeds are derived.
             options: what is repeated or continued: `name`, `limit`, `fresh`, `retry_failed`,
-                `keep_answers`, `resume`, `origin`.
+                `keep_answers`, `repeat_lost`, `resume`, `origin`.
 
         Raises:
             SpecError: the request is invalid; nothing was called.

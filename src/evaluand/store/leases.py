@@ -36,6 +36,7 @@ import re
 import stat
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -170,7 +171,7 @@ class _Lost(Exception):
     """Another worker has taken over from this one."""
 
 
-class SharedLeases:
+class SharedLeases(ABC):
     """What all leases that several processes see have in common: this worker's units, its heartbeat, and its loss.
 
     Args:
@@ -265,21 +266,21 @@ class SharedLeases:
             return f"waiting up to {LEASE_SECONDS:g} s for a worker of {distant[0].host} that may still be alive"
         return ""
 
+    @abstractmethod
     def _others(self) -> list[ProcessIdentity]:
         """The processes of the other living workers that have units."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _renew(self, patience: float | None = None) -> None:
         """Beats.
 
         Args:
             patience: for so many seconds if it does not succeed at once; by default as long as for any change.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def _leave(self) -> None:
         """Removes this worker from those that others see."""
-        raise NotImplementedError
 
 
 class FileLeases(SharedLeases):
