@@ -22,7 +22,6 @@ from evaluand.data.kind import DATASETS
 from evaluand.engine.keyed_work import Artifact
 from evaluand.evaluation.evaluator import Evaluation, newest_evaluation_of
 from evaluand.evaluation.kind import EVALUATIONS
-from evaluand.evaluation.people_labels import warn_of_unread_labels
 from evaluand.exchange.exporter import GROUP, Exporter, Result
 from evaluand.report.export import FORMATS, flat, list_tables, write_csv, write_jsonl, write_parquet
 from evaluand.report.facts.aggregation import metrics_facts
@@ -126,9 +125,9 @@ def command(options: _Options) -> None:
     if form == "parquet" and output is None:
         raise UsageError("Parquet cannot be written to stdout; give -o FILE")
     store = open_store(options.folder)
-    batches = flat(*_find_artifact(store, options.artifact, options.table), status=options.status, where=options.where)
     with show_notes(), open_output(output) as file:
-        warn_of_unread_labels(store)
+        found = _find_artifact(store, options.artifact, options.table)
+        batches = flat(*found, status=options.status, where=options.where)
         if form == "csv":
             written = write_csv(batches, file, raw=options.raw)
         else:

@@ -12,6 +12,8 @@ from evaluand.core.errors import EvaluandWarning
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.store.addresses import Place
 
+_SHOWN = f"{__name__}.shown"
+
 
 def note_renamed(name: str | None, made: str, earlier: str, folder: Place, again: str) -> None:
     """Notes that a name now refers to something smaller, and the commands that show the earlier and name it again.
@@ -27,17 +29,21 @@ def note_renamed(name: str | None, made: str, earlier: str, folder: Place, again
 
 @contextmanager
 def print_notes(*ignored: type[Warning]) -> Iterator[None]:
-    """A block in which evaluand's warnings are written as one line each.
+    """A block in which evaluand's warnings are written as one line each, the same one once in a command.
 
     Args:
         ignored: classes of warnings that are not written.
     """
     show_warning = warnings.showwarning
     store = present_store()  # here, because threads that warn have no context
+    context = click.get_current_context(silent=True)
+    shown: set[str] = context.meta.setdefault(_SHOWN, set()) if context else set()
 
     def show_note(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         if issubclass(category, EvaluandWarning):
-            click.echo(f"note: {safe(name_store(str(message), store or None))}", err=True)
+            if str(message) not in shown:
+                click.echo(f"note: {safe(name_store(str(message), store or None))}", err=True)
+            shown.add(str(message))
         else:
             show_warning(message, category, *place, **more)
 

@@ -18,7 +18,6 @@ from evaluand.cli.output import print_json, print_markdown
 from evaluand.cli.progress import show_notes
 from evaluand.core.errors import SpecError, plural
 from evaluand.core.files.paths import replaced
-from evaluand.evaluation.people_labels import warn_of_unread_labels
 from evaluand.report.contents import read_contents
 from evaluand.report.facts.base import Facts
 from evaluand.report.html.matches import MatchRows
@@ -140,7 +139,6 @@ def write(
     """
     names = [artifacts] if isinstance(artifacts, str) else [*dict.fromkeys(artifacts)]
     with show_notes():
-        warn_of_unread_labels(store)
         contents = read_contents(store, names, title, commands, folder=os.getcwd())
     facts = contents.facts | {"gates": list(gates), "gates_checked_by": checked_by}
     title, trades = facts["title"], contents.tradeoffs

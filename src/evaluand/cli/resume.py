@@ -98,8 +98,9 @@ def command(options: _Options) -> None:
         return _close(store, id, options.allow, options.give_up, options.folder, options.as_json)
     begun = experiment_origin(manifest)
     if begun is None and kind == Matches.kind and (compared := comparison_origin(manifest)) is not None:
-        asked = {"repeat_lost": options.repeat_lost, "as_json": options.as_json}
-        return resume_comparison(store, id, compared, options.budget, **asked)
+        return resume_comparison(
+            store, id, compared, options.budget, repeat_lost=options.repeat_lost, as_json=options.as_json
+        )
     if begun is None and kind == Matches.kind:
         raise SpecError(f"{what} cannot be continued by its id; repeat the command or the Python call that began it")
     if begun is None and (suite := suite_origin(manifest)) is not None:

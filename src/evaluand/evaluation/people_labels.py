@@ -8,14 +8,13 @@ from typing import Any, Final
 
 import orjson
 
-from evaluand.core.errors import DataError, NotFound, SpecError, nearest, plural, pluralize, warn
+from evaluand.core.errors import DataError, NotFound, SpecError, nearest
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.data.dataset import Dataset, Example
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.run.responses import Response
 from evaluand.run.runner import Run
-from evaluand.store.segments import list_places
 from evaluand.store.store import Store, find_sealed
 from evaluand.store.tables import SCORED
 
@@ -147,17 +146,8 @@ def find_all_labels(store: Store, run: Run) -> list[Evaluation]:
 
     People grade answers, so their labels count for every run with the same ones.
     """
-    warn_of_unread_labels(store)
     found = (Evaluation(store, manifest["id"]) for manifest in find_sealed(store, EVALUATIONS, run.digest))
     return [evaluation for evaluation in found if human_scorers(evaluation)]
-
-
-def warn_of_unread_labels(store: Store) -> None:
-    """Warns of evaluations that cannot be read, since they may hold labels by people."""
-    readable = {*store.ids(EVALUATIONS)}
-    if unread := [id[:12] for id in store.ids(EVALUATIONS, damaged=True) if id not in readable]:
-        these = f"{plural(len(unread), 'evaluation')} {pluralize(len(unread), 'is', 'are')} damaged"
-        warn(f"{these}: {list_places(unread)}; labels by people that may be there are left out; see `evaluand verify`")
 
 
 def label_column_names(dataset: Dataset) -> list[str]:

@@ -12,7 +12,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from evaluand.core.errors import EngineError, Fault, NotFound, SpecError, nearest, warn, with_article
+from evaluand.core.errors import (
+    EngineError,
+    Fault,
+    NotFound,
+    SpecError,
+    nearest,
+    plural,
+    pluralize,
+    warn,
+    with_article,
+)
 from evaluand.core.identity import artifact_id, decode, digest, encode
 from evaluand.core.labels import shown_name
 from evaluand.core.provenance import UntilOrigin, experiment_origin
@@ -21,6 +31,7 @@ from evaluand.store.journal import MemoryLog, WorkLog
 from evaluand.store.kinds import find_kind, found_by, kind_names, kinds, origins, require_shape, singular
 from evaluand.store.memory_leases import MemoryLeases, MemoryShards
 from evaluand.store.ownership import with_mac
+from evaluand.store.segments import list_places
 
 if TYPE_CHECKING:
     import numpy as np
@@ -412,8 +423,9 @@ def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]
 def find_sealed(store: Store, kind: str, *origins: str) -> list[Manifest]:
     """The manifests of the sealed artifacts that `Store.find` finds by any of the origins, newest first.
 
-    Those that are damaged are left out.
+    Those that are damaged are left out, with a warning.
     """
+    warn_of_unread(store, kind)
     ids = dict.fromkeys(id for origin in origins for id in store.find(kind, origin))
     found = [manifest for id in ids if (manifest := sealed_manifest(store, kind, id)) is not None]
     return sorted(found, key=lambda manifest: str(manifest["created"]), reverse=True)
@@ -436,9 +448,21 @@ def find_made_from(store: Store, kind: str, origin: str, id: str) -> list[Manife
 
 
 def find_sealed_from(store: Store, kind: str, origin: str, *ids: str) -> list[Manifest]:
-    """The manifests of the sealed artifacts that `find_made_from` finds from any of some artifacts, newest first."""
+    """The manifests of the sealed artifacts that `find_made_from` finds from any of some artifacts, newest first.
+
+    Those that are damaged are left out, with a warning.
+    """
+    warn_of_unread(store, kind)
     made = {each["id"]: each for id in ids for each in find_made_from(store, kind, origin, id) if "digest" in each}
     return sorted(made.values(), key=lambda manifest: str(manifest["created"]), reverse=True)
+
+
+def warn_of_unread(store: Store, kind: str) -> None:
+    """Warns of artifacts of a kind that cannot be read: it is not known whether they belong to what is looked up."""
+    readable = {*store.ids(kind)}
+    if unread := [id[:12] for id in store.ids(kind, damaged=True) if id not in readable]:
+        damaged = f"{plural(len(unread), singular(kind))} {pluralize(len(unread), 'is', 'are')} damaged"
+        warn(f"{damaged}: {list_places(unread)}; what may belong here is left out; see `evaluand verify`")
 
 
 def _is_made_from(manifest: Manifest, key: tuple[str, str]) -> bool:
