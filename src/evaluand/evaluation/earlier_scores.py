@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, Final
 
@@ -73,6 +73,9 @@ class EarlierScores(EarlierGrades):
     @property
     def what(self) -> str:
         return f"scores of {self.name}"
+
+    def as_in(self, manifest: Manifest) -> EarlierScores:
+        return replace(self, name=self._lanes(manifest)[0][1])
 
     @property
     def code(self) -> str:

@@ -369,10 +369,9 @@ class _Grading:
     def about(self, request: StepRequest, earlier: Mapping[str, EarlierScores]) -> Manifest:
         """The entries of the manifest besides the spec."""
         kept: list[dict[str, Any]] = []
-        for name, of in earlier.items() if request.keep_answers else ():
-            if not isinstance(self.scorers[name], StoredScores):
-                total = sum(self.run.counts.values())
-                kept += of.kept(partial(self.open_slots, name), total, fresh=request.fresh)
+        for name, of in earlier.items():
+            scorer = self.scorers[name]
+            kept += scorer.kept if isinstance(scorer, StoredScores) else of.keeping(request)
         before = next((of.before for of in earlier.values()), None)
         parts = {name: dict(identity.parts) for name, identity in self.identities.items()}
         reasons = [f"{name}: {why}" for name, each in self.unpinned(request).items() for why in each]
@@ -559,7 +558,10 @@ class _Job:
             used = {name: one.total.to_dict() for name, one in self.used.items() if one.total}
             used |= {name: scores.usage for name, scores in kept.items() if scores.usage}
             facts |= ({"usage": used} if used else {}) | ({"spent": spent} if spent else {})
-            draft.seal(self.manifest | facts)
+            manifest = self.manifest
+            for name in {*names} - {*kept}:
+                manifest = self.earlier[name].recount(manifest, partial(self.grading.open_slots, name))
+            draft.seal(manifest | facts)
         self.usage = {name: one.made_now.to_dict() for name, one in self.used.items() if one.made_now}
 
     def _write(self, table: ScoreTable, name: str, lane: WorkLog) -> bytes:

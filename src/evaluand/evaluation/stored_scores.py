@@ -10,6 +10,7 @@ import pyarrow as pa
 from evaluand.core.fingerprint import Identity
 from evaluand.evaluation.score_tables import ScoreTable, row_texts
 from evaluand.evaluation.scorer import Scorer
+from evaluand.run.earlier_work import kept_in
 from evaluand.store.store import Draft
 
 if TYPE_CHECKING:
@@ -45,6 +46,11 @@ class StoredScores(Scorer):
     def usage(self) -> dict[str, Any] | None:
         """What the grades have used, as the evaluation says it."""
         return self.evaluation.manifest.get("usage", {}).get(self.name)  # type: ignore[no-any-return]
+
+    @property
+    def kept(self) -> list[dict[str, Any]]:
+        """Which of them were kept from before a change of the scorer, as the evaluation says it."""
+        return kept_in(self.evaluation.manifest, f"scores of {self.name}")
 
     def identify(self) -> Identity:
         """The identity that it had."""

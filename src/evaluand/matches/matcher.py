@@ -271,8 +271,9 @@ class _Pairing:
             **({"rubrics": {"judge": rubrics}} if rubrics else {}),
             **({"before": earlier.before} if earlier.before else {}),
         }
-        kept = earlier.kept(None, 0) if request.keep_answers else []
-        return facts_of([earlier], kept, fresh=request.fresh) | {"provenance": provenance(request.origin) | made_of}
+        return facts_of([earlier], earlier.keeping(request), fresh=request.fresh) | {
+            "provenance": provenance(request.origin) | made_of
+        }
 
 
 def _with_receipt(matches: Matches, tally: Tally, why: Sequence[str], usage: Mapping[str, Any] | None) -> Matches:
@@ -405,9 +406,7 @@ class _Job:
         """
         if self.is_sealed():
             return None
-        manifest = {name: value for name, value in self.manifest.items() if name != "kept"}
-        if "kept" in self.manifest and (kept := self.earlier.recount(self.manifest, _open_slots(self.keys))):
-            manifest["kept"] = kept
+        manifest = self.earlier.recount(self.manifest, partial(_open_slots, self.keys))
         with journalled("matches", self.manifest["id"]):
             seal_matches(self.store, manifest, self._batches(), self._write_others)
         return self.judgements.used_now.to_dict() if self.judgements.used_now else {}

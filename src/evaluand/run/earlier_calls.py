@@ -71,8 +71,8 @@ class EarlierCalls(EarlierWork[Call]):
         return np.concatenate(numbers), np.concatenate(slots)
 
     def spec_in(self, manifest: Manifest) -> Mapping[str, Any] | None:
-        spec: Mapping[str, Any] = manifest["spec"]["task"]
-        return spec
+        spec = manifest["spec"]
+        return spec["task"] if spec["seed"] == self.calls.seed else None
 
     def can_repeat(self, manifest: Manifest) -> bool:
         return "view" not in manifest["spec"]  # which is not stored with the dataset

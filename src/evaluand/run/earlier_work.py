@@ -25,13 +25,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Final, Generic, TypeVar
+from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
 import numpy as np
 import orjson
 
 from evaluand.core import identity
-from evaluand.core.errors import EngineError, plural, warn
+from evaluand.core.errors import EngineError, TaskTimeout, plural, warn
 from evaluand.engine.engine import Line
 from evaluand.engine.engines.local import make_calls
 from evaluand.engine.observation import Node, Observer, machinery
@@ -89,15 +89,35 @@ def facts_of(works: Collection[EarlierWork[Any]], kept: Sequence[Mapping[str, An
 
     Args:
         works: the earlier work of each code.
-        kept: as `EarlierWork.kept` gives it; such answers are given by their name alone, and not found by their code.
+        kept: the entries of `kept`.
     """
-    are_kept = {entry["what"] for entry in kept}
     return ({"kept": [*kept]} if kept else {}) | {
-        "work": [of.work for of in works if of.work and of.what not in are_kept],
+        "work": [of.work for of in works if of.work],
         "pinned": all(of.inputs.identity.pinned for of in works),
         "observed": any(of.inputs.observer for of in works),
         "fresh": fresh,
     }
+
+
+def kept_in(manifest: Manifest, what: str) -> list[dict[str, Any]]:
+    """What a manifest says of the answers that were kept from before a change.
+
+    Args:
+        what: the answers are called.
+    """
+    return [entry for entry in manifest.get("kept", ()) if entry["what"] == what]
+
+
+def sources_in(entries: Iterable[Mapping[str, Any]]) -> list[str]:
+    return [id for entry in entries for id in entry["from"]]
+
+
+def _explain_settings(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """What differs between two specs of a code whose own code is the same, or is not recorded."""
+    changed = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
+    if changed == ["version"] or "fingerprint" in old:
+        return [f"{name} changed" for name in changed]
+    return [_BY_VERSION]
 
 
 @dataclass
@@ -123,6 +143,10 @@ class EarlierWork(ABC, Generic[U]):
     def what(self) -> str:
         """What the answers are called."""
         return "answers"
+
+    def as_in(self, manifest: Manifest) -> Self:
+        """The same under the name that this code has in other work."""
+        return self
 
     @property
     @abstractmethod
@@ -188,17 +212,19 @@ class EarlierWork(ABC, Generic[U]):
     def needs_attempt(self, last: str, request: Repetition, table: str) -> bool:
         """Whether the last attempt no longer stands.
 
+        Answers that it keeps from before a change stand where the name means this attempt, or asks to keep the same.
+
         Args:
             table: of the inputs.
         """
         if request.fresh:
             return True
         manifest = self.store.manifest(self.kind, last)
-        return (
-            not (self.inputs.identity.pinned and manifest["pinned"])
-            or self.inputs.is_stale(self.kind, last, table)
-            or (request.keep_answers and "digest" not in manifest and "kept" not in manifest)
-        )
+        is_stale = self.inputs.is_stale(self.kind, last, table)  # which finds files that have changed
+        if is_stale or not (self.inputs.identity.pinned and manifest["pinned"]):
+            return True
+        kept, asked = sources_in(kept_in(manifest, self.what)), sources_in(self.keeping(request))
+        return kept != asked and (last != self.before if kept else "digest" not in manifest)
 
     def others(self, id: str | None = None) -> list[str]:
         """The ids of other work of the same code."""
@@ -211,14 +237,14 @@ class EarlierWork(ABC, Generic[U]):
             label: of the work, for the warning.
         """
         sources = [] if manifest["fresh"] else self.others(manifest["id"])
-        kept = self._kept_in(manifest)
-        used = "" if manifest["fresh"] or "kept" in manifest else self._earlier_usage()
+        kept = sources_in(kept_in(manifest, self.what))
+        used = "" if manifest["fresh"] or kept else self._earlier_usage()
         if not (sources or kept or used):
             return
         open_slots = find_open()
         yield from self.reused(open_slots, sources, self.inputs.observer)
         yield from self._kept_lines(kept, open_slots, self.inputs.observer)
-        if used and (n := self.count_kept(open_slots)):
+        if used and (n := self.count_kept(open_slots, self._named)):
             warn(
                 f"{label}: {'; '.join(self.changes)}, so {n:,} {self.what} are made again; the"
                 f" earlier ones used {used}; --keep-answers (keep_answers=True) takes them over"
@@ -240,10 +266,25 @@ class EarlierWork(ABC, Generic[U]):
 
     def _unchanged(self, id: str, slots: np.ndarray | None) -> Iterator[Answer]:
         if self.inputs.may_use(self.kind, id):
+            kept = self._kept_keys(id)
             for records, inputs in self.read(id, slots):
-                yield from self.inputs.same(records, inputs)
+                yield from (answer for answer in self.inputs.same(records, inputs) if answer[0] not in kept)
+
+    def _kept_keys(self, id: str) -> frozenset[bytes]:
+        """The keys of the answers in work of this code that were kept from before a change: another code gave them."""
+        if id not in self._kept_from:
+            manifest = self.store.manifest(self.kind, id)
+            there = self.as_in(manifest)
+            sources = sources_in(kept_in(manifest, there.what))
+            read = (records for source in sources for records, _ in there.read(source))
+            self._kept_from[id] = frozenset(key for records in read for _, key, _ in records)
+        return self._kept_from[id]
 
     # -- keeping
+
+    @cached_property
+    def _kept_from(self) -> dict[str, frozenset[bytes]]:
+        return {}
 
     @cached_property
     def _named(self) -> dict[str, Manifest]:
@@ -260,59 +301,61 @@ class EarlierWork(ABC, Generic[U]):
 
     @property
     def _newest(self) -> Manifest | None:
-        """The newest work of the name before what was begun with the code as it is now."""
-        own = self.inputs.identity.spec
-        return next((made for made in self._named.values() if "digest" in made or self.spec_in(made) != own), None)
+        """The newest work of the name, without what was begun anew with the code as it is now."""
+        return next((made for made in self._named.values() if "digest" in made or self._differs(made)), None)
+
+    def _differs(self, made: Manifest) -> bool:
+        """Whether work has answers of another code: its own, or those that it keeps."""
+        return self.spec_in(made) != self.inputs.identity.spec or bool(kept_in(made, self.what))
 
     @cached_property
     def changes(self) -> list[str]:
-        """How the code has changed since the newest work of the name, in words; none where it has not."""
+        """How the code has changed since it gave the newest answers of the name, in words; none where it has not."""
         newest = self._newest
         spec = newest and self.spec_in(newest)
         if newest is None or spec is None:
             return []
-        changes = self.inputs.changed_files
-        if self.inputs.observer is not None and spec != self.inputs.identity.spec:
-            recorded = self.inputs.explain(newest) if "fingerprint" in str(spec) else []
-            changes = [*(recorded or [_BY_VERSION if "version" in spec else "its settings changed"]), *changes]
-        return changes[:MOST_CHANGES]
+        changes = [*self.inputs.changed_files]
+        if spec != (own := self.inputs.identity.spec):
+            changes = [*(self.inputs.explain(newest) or _explain_settings(spec, own)), *changes]
+        changes += [change for entry in kept_in(newest, self.what) for change in entry["changes"]]
+        return [*dict.fromkeys(changes)][:MOST_CHANGES]
 
-    def kept(self, find_open: FindOpen | None, total: int, *, fresh: bool = False) -> list[dict[str, Any]]:
-        """What a manifest says of the answers that are kept; nothing where the code has not changed.
+    def keeping(self, request: Repetition) -> list[dict[str, Any]]:
+        """What a manifest says of the answers that are kept as asked; `recount` counts them."""
+        if request.fresh or not (request.keep_answers and self.changes and self._newest):
+            return []
+        spec, kept = self.spec_in(self._newest), kept_in(self._newest, self.what)
+        is_own = spec == self.inputs.identity.spec and kept  # its other answers are found as those of this code
+        sources = sources_in(kept) if is_own else [*self._named]
+        return [{"what": self.what, "from": sources, "changes": self.changes, "kept": 0, "of": 0}]
+
+    def recount(self, manifest: Manifest, find_all: FindOpen) -> Manifest:
+        """A manifest that says how many answers are kept.
 
         Args:
-            find_open: None where the slots are found while the work is done; `recount` counts them then.
-            fresh: whether no answers of the code as it is now are reused, which go before those that are kept.
+            find_all: finds all slots of the work, as if none were filled.
         """
-        if not self.changes:
-            return []
-        n = 0
-        if find_open is not None:
-            open_slots = find_open()
-            deque(self.reused(open_slots, [] if fresh else self.others()), maxlen=0)
-            n = self.count_kept(open_slots)
-        entry = {"what": self.what, "from": [*self._named], "changes": self.changes, "kept": n, "of": total}
-        return [entry] if n or find_open is None else []
-
-    def recount(self, manifest: Manifest, every: OpenSlots) -> list[dict[str, Any]]:
-        """What a manifest says of the answers that are kept, once all slots are known."""
+        own = kept_in(manifest, self.what)
+        if not own:
+            return manifest
+        every = find_all()
         total = every.left
         deque(self.reused(every, self.others(manifest["id"])), maxlen=0)
-        n = self.count_kept(every, manifest)
-        return [entry | {"kept": n, "of": total} for entry in manifest["kept"] if n]
+        n = self.count_kept(every, sources_in(own))
+        kept = [entry for entry in manifest["kept"] if entry not in own]
+        kept += [entry | {"kept": n, "of": total} for entry in own if n]
+        return {**manifest, "kept": kept} if kept else {k: v for k, v in manifest.items() if k != "kept"}
 
-    def count_kept(self, open_slots: OpenSlots, manifest: Manifest | None = None) -> int:
-        """How many of the open slots kept answers fill: those of open work, or that might be kept."""
-        ids = [*self._named] if manifest is None else self._kept_in(manifest)
-        return sum(1 for _ in self._kept_lines(ids, open_slots, None))
+    def count_kept(self, open_slots: OpenSlots, sources: Iterable[str]) -> int:
+        """How many of the open slots the answers of some work would fill if they are kept."""
+        return sum(1 for _ in self._kept_lines(sources, open_slots, None))
 
-    def _kept_in(self, manifest: Manifest) -> list[str]:
-        """From which work answers are kept in other work."""
-        return [id for entry in manifest.get("kept", ()) if entry["what"] == self.what for id in entry["from"]]
-
-    def _kept_lines(self, ids: Sequence[str], open_slots: OpenSlots, observer: Observer[Any] | None) -> Iterator[bytes]:
+    def _kept_lines(
+        self, sources: Iterable[str], open_slots: OpenSlots, observer: Observer[Any] | None
+    ) -> Iterator[bytes]:
         """The lines of the open slots that kept answers fill; they count with their files as these are now."""
-        yield from open_slots.fill((self._renewed(id, observer) for id in ids), observer)
+        yield from open_slots.fill((self._renewed(id, observer) for id in sources), observer)
 
     def _renewed(self, id: str, observer: Observer[Any] | None) -> Iterator[Answer]:
         for records, inputs in self.read(id):
@@ -354,20 +397,23 @@ class EarlierWork(ABC, Generic[U]):
         place = _place_of(self.store)
         if any((place, made, id) in _made_here for id in sources for made in (self.kind, self.code)):
             return True, ""
-        known = {id: self._outcomes(id) for id in sources}
+        known = {id: self._outcomes(id) for id in dict.fromkeys([*sources, *self.others()])}
         if any(not outcome["same"] for outcomes in known.values() for outcome in outcomes.values()):
             return False, _DIFFERENT
         key = _environment(self.code, libraries)
         if outcome := next((outcomes[key] for outcomes in known.values() if key in outcomes), None):
             return True, "" if outcome["rows"] else _NOT_REPEATED
-        sealed = next(filter(None, (sealed_manifest(self.store, self.kind, id) for id in sources)), None)
+        made = filter(None, (sealed_manifest(self.store, self.kind, id) for id in sources))
+        sealed = next((manifest for manifest in made if not kept_in(manifest, self.as_in(manifest).what)), None)
         n = self.count_slots(sealed) if sealed else 0
         if sealed is None or not n or (find_open and next(self.reused(find_open(), sources), None) is None):
             return True, ""
         chance = random.Random(f"{sealed['id']}{key}{len(known[sealed['id']])}")
         drawn = self._repeatable(sealed, n, np.array(sorted(chance.sample(range(n), min(_DRAWN, n)))))
         chosen = dict(sorted(chance.sample(drawn, min(CHECKED, len(drawn)))))
-        is_same = not chosen or self._repeat(sealed["id"], [*chosen]) == chosen
+        repeated = self._repeat(sealed["id"], [*chosen]) if chosen else {}
+        chosen = {slot: answer for slot, answer in chosen.items() if slot in repeated}
+        is_same = repeated == chosen
         self.store.add_check(self.kind, sealed["id"], key, {"work": self.code, "same": is_same, "rows": [*chosen]})
         note_made(self.store, self.code, sealed["id"])
         if not chosen:
@@ -396,8 +442,9 @@ class EarlierWork(ABC, Generic[U]):
         with self.repeating(id, slots, policy) as (units, call, line), machinery():
 
             def keep(unit: U, outcome: Outcome) -> None:
-                slot, *record = orjson.loads(line(unit, outcome)[0])
-                answers[slot] = self.compared(record)
+                if not isinstance(outcome.error, TaskTimeout):  # which says nothing of the answer
+                    slot, *record = orjson.loads(line(unit, outcome)[0])
+                    answers[slot] = self.compared(record)
 
             with suppress(Aborted):  # by an error that stops a run; the answer is missing then
                 make_calls(units, call, keep, policy)

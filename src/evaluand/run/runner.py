@@ -42,7 +42,7 @@ from evaluand.run.calling import Call, Calling
 from evaluand.run.calls import Calls
 from evaluand.run.dataset_fit import prepare
 from evaluand.run.earlier_calls import EarlierCalls
-from evaluand.run.earlier_work import MOST_CHANGES, facts_of, last_attempt, named_work, note_made
+from evaluand.run.earlier_work import MOST_CHANGES, facts_of, kept_in, last_attempt, named_work, note_made, sources_in
 from evaluand.run.lost_answers import settle_lost
 from evaluand.run.request import Request, RequestOptions
 from evaluand.run.responses import (
@@ -288,7 +288,8 @@ class Runner:
         open_slots, n_done = self._find_open(calls, earlier, id)
         missing, sources = open_slots.left, [] if manifest["fresh"] else earlier.others(id)
         called = missing - sum(1 for _ in earlier.reused(open_slots, sources))
-        kept = earlier.count_kept(open_slots, manifest if id else None) if earlier.changes or id else 0
+        keeping = kept_in(manifest, earlier.what) if id else earlier.keeping(replace(request, keep_answers=True))
+        kept = earlier.count_kept(open_slots, sources_in(keeping))
         if keeps := kept > 0 and (id is not None or request.keep_answers):
             called -= kept
         receipt = Receipt(calls.total, called, missing - called, n_done, skipped=calls.total - n_done - missing)
@@ -358,9 +359,8 @@ class Runner:
         facts |= {"prepared": round(prepared, 3)} if prepared > 1 else {}
         facts |= {"before": earlier.before} if earlier.before else {}
         facts |= {"covered": list(identity.covered)} if identity.covered else {}
-        kept = earlier.kept(calls.open_slots, calls.total, fresh=request.fresh) if request.keep_answers else []
         made_of = provenance(request.origin) | facts | _defaulted(calls.dataset)
-        return facts_of([earlier], kept, fresh=request.fresh) | {"provenance": made_of}
+        return facts_of([earlier], earlier.keeping(request), fresh=request.fresh) | {"provenance": made_of}
 
     def _why(self, calls: Calls, earlier: EarlierCalls, manifest: Manifest, request: Request, called: int) -> str:
         """Why there was work to do, in words."""
@@ -435,7 +435,8 @@ class _Job:
             with progress, observable(self.runner.policy.observe_models):
                 self._work().perform()
             if is_mine := take_turn_to_seal(self.lane, self.is_sealed, self.runner.policy):
-                manifest = self.manifest | ({"spent": self.lane.spent} if self.lane.spent else {})
+                manifest = self.earlier.recount(self.manifest, self.calls.open_slots)
+                manifest |= {"spent": self.lane.spent} if self.lane.spent else {}
                 indices, replications = self.calls.dataset.indices, self.calls.replications
                 seal(self.store, manifest, self.lane.records(), indices, replications, used)
         finally:
