@@ -5,8 +5,8 @@ Answers are lost with damaged lines or segments of a journal, and with tables of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from evaluand.core.errors import Fault, plural, pluralize, warn
 from evaluand.core.identity import artifact_id
@@ -46,19 +46,16 @@ def settle_lost(
         Aborted: they cost, and nobody has asked to make them again.
     """
     lost = lane.find_lost()
-    before, faults = _damaged_attempt(store, manifest, part)
-    counts = before.get("counts", {})
-    counts = counts.get(part, {}) if part else counts
-    stored = sum(n for status, n in counts.items() if status != FAILED)  # what failed is never taken over
-    rows = max(0, stored - lane.accepted(before["id"])) if before else 0
-    n = min(lost.rows + rows, lane.slots - lane.n_done) + len(inputs.undefined)
+    before = _find_damaged(store, manifest, lane, part)
+    n = min(lost.rows + before.rows, lane.slots - lane.n_done) + len(inputs.undefined)
     if n <= 0 or store.is_sealed(manifest["kind"], manifest["id"]):
         return
-    usage = before.get("usage", {})
-    used = UsageTotal.read(usage.get(part) if part else usage)
+    used = UsageTotal.read(before.usage)
     used.cost = used.cost or dict(lost.spent)
     is_paid = used.cost or used.input_tokens or used.output_tokens or lost.used or asks_models(manifest)
-    places = list_places([f"{fault.where}: {fault.message.partition(';')[0]}" for fault in (*lost.faults, *faults)])
+    places = list_places(
+        [f"{fault.where}: {fault.message.partition(';')[0]}" for fault in (*lost.faults, *before.faults)]
+    )
     what = f"{tally.label}: {plural(n, f'stored {answer}')} {pluralize(n, 'is', 'are')} lost ({places})"
     if is_paid and not repeat:
         amount = f", which used {used}" if used else ""
@@ -70,23 +67,52 @@ def settle_lost(
     warn(f"{what}, and {pluralize(n, 'is', 'are')} made again")
     lane.void(inputs.undefined)
     tally.kept -= len(inputs.undefined)
-    for name, total in {**lost.by_segment, **({before["id"]: stored} if before else {})}.items():
+    for name, total in {**lost.by_segment, **before.stored}.items():
         if total > lane.accepted(name):
             lane.accept(name, total)
 
 
-def _damaged_attempt(store: Store, manifest: Manifest, part: str) -> tuple[Mapping[str, Any], list[Fault]]:
-    """The manifest and the faults of the attempt before, if it is finished and tables with its answers are damaged."""
+class _Damaged(NamedTuple):
+    """Finished work whose damaged tables have answers.
+
+    Attributes:
+        rows: how many of these answers are missing.
+        stored: by its id, how many answers it had.
+        usage: of its answers.
+    """
+
+    rows: int = 0
+    stored: Mapping[str, int] = {}
+    usage: Any = None
+    faults: Sequence[Fault] = ()
+
+
+def _find_damaged(store: Store, manifest: Manifest, lane: WorkLog, part: str) -> _Damaged:
+    """The attempt before, or what the name meant before, if tables with answers of the same code are damaged there."""
     kind, attempt = manifest["kind"], manifest["attempt"]
-    id = artifact_id(kind, manifest["spec"], attempt - 1) if attempt else ""
-    found = sealed_manifest(store, kind, id) if id else None
-    damage = store.damage(kind, id, quick=True) if found else []
-    if found is None or not damage:
-        return {}, []
-    tables = {name for name in found["tables"] if (name.endswith(f"/{part}") if part else name != SPANS)}
-    files = tuple(found["tables"][name]["file"] for name in tables)
-    faults = [fault for fault in damage if fault.where.endswith(files)]
-    return (found, faults) if faults else ({}, [])
+    ids = [artifact_id(kind, manifest["spec"], attempt - 1)] if attempt else []
+    for id in () if manifest["fresh"] else (*ids, manifest["provenance"].get("before")):
+        found = sealed_manifest(store, kind, id) if id else None
+        if found is None or _asked(found, part) != _asked(manifest, part):
+            continue
+        counts, usage = (found.get(of, {}) for of in ("counts", "usage"))
+        counts, usage = (counts.get(part, {}), usage.get(part)) if part else (counts, usage)
+        stored = sum(n for status, n in counts.items() if status != FAILED)  # what failed is never taken over
+        n_new = max(0, lane.slots - sum(counts.values()))
+        rows = min(stored - lane.accepted(found["id"]), lane.slots - lane.n_done - n_new)
+        damage = store.damage(kind, found["id"]) if rows > 0 else []
+        tables = {name for name in found["tables"] if (name.endswith(f"/{part}") if part else name != SPANS)}
+        files = tuple(found["tables"][name]["file"] for name in tables) if damage else ()
+        if faults := [fault for fault in damage if fault.where.endswith(files)]:
+            return _Damaged(rows, {found["id"]: stored}, usage, faults)
+    return _Damaged()
+
+
+def _asked(manifest: Manifest, part: str) -> list[Any]:
+    """Of which code and for which data answers were asked."""
+    spec = manifest["spec"]
+    code = [spec["scorers"].get(part)] if part else [spec.get(name) for name in ("task", "judge", "seed")]
+    return [*code, spec.get("dataset")]
 
 
 SPANS: Final = "spans"

@@ -42,6 +42,8 @@ class Repetition:
             is_other = not isinstance(value, kind) or (kind is Integral and (isinstance(value, bool) or value < 1))
             if value is not part.default and is_other:
                 raise SpecError(f"{part.name} must be {wanted}, not {reprlib.repr(value)}")
+        if self.fresh and self.keep_answers:
+            raise SpecError("fresh repeats the answers that keep_answers takes over; give one of them")
 
 
 @dataclass(frozen=True, kw_only=True)
