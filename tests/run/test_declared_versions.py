@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from support.chat_answers import Body, ChatServer
 
-from evaluand import Dataset, DirectoryStore, MemoryStore, Run, Runner, task
+from evaluand import Dataset, DirectoryStore, MemoryStore, Run, Runner, SpecError, task
 from evaluand.cli import main
 
 APP = """
@@ -125,12 +126,69 @@ def test_kept_answers_cost_no_call_and_every_number_of_them_says_so(
     assert (kept["changes"], kept["kept"], kept["of"]) == ([change], 2, 2)
 
 
+def write_other_experiment(name: str) -> None:
+    Path(f"{name}.yaml").write_text(Path("own.yaml").read_text().replace("name: own", f"name: {name}"))
+
+
 def test_kept_answers_are_given_by_their_name_alone(folder: Path) -> None:
     edit("app.py", '"nothing"', '"no idea at all"')
     call("run", "own.yaml", "--keep-answers")
     write_questions("France", "Spain", "Peru")
-    call("run", "own.yaml")
+    [note] = notes(call("run", "own.yaml"))
     assert n_calls() == 2 + 3
+    assert "app.retrieve changed, so 2 answers are made again" in note
+
+
+def test_another_name_never_takes_answers_that_were_kept(folder: Path) -> None:
+    edit("app.py", '"nothing"', '"no idea at all"')
+    call("run", "own.yaml", "--keep-answers")
+    write_other_experiment("other")
+    printed = call("run", "other.yaml")
+    assert (n_calls(), "kept from before" in printed.output) == (4, False)
+    answers = [row.responses for row in Run.open(DirectoryStore(".evaluand"), "other/app")]
+    assert answers == [["Answer: Paris"], ["Answer: no idea at all"]]
+    assert "2 of 2 answers were kept" in " ".join(call("show", "own/app").output.split())
+
+
+def test_answers_stay_kept_while_the_dataset_grows_and_those_of_the_new_code_are_not_made_again(folder: Path) -> None:
+    edit("app.py", '"nothing"', '"no idea at all"')
+    for questions in (("France", "Spain", "Peru"), ("France", "Spain", "Peru", "Chile")):
+        write_questions(*questions)
+        kept = " ".join(call("run", "own.yaml", "--keep-answers").output.split())
+        assert n_calls() == len(questions)
+        assert f"own/app: 2 of {len(questions)} answers were kept from before a change: app.retrieve changed" in kept
+    write_other_experiment("other")
+    call("run", "other.yaml")
+    assert n_calls() == 4 + 2
+
+
+def test_answers_kept_twice_name_both_changes(folder: Path) -> None:
+    edit("app.py", '"Paris"', '"Marseille"')
+    call("run", "own.yaml", "--keep-answers")
+    edit("app.py", '"nothing"', '"no idea at all"')
+    kept = " ".join(call("run", "own.yaml", "--keep-answers").output.split())
+    assert "2 of 2 answers were kept from before a change: app.retrieve changed; app.HANDBOOK changed" in kept
+
+
+def test_answers_of_another_seed_are_not_kept(folder: Path) -> None:
+    edit("own.yaml", "scorers:", "run: {seed: 2}\nscorers:")
+    edit("app.py", '"nothing"', '"no idea at all"')
+    call("run", "own.yaml", "--keep-answers")
+    assert n_calls() == 4
+
+
+def test_answers_to_a_prompt_in_the_experiment_file_are_kept(folder: Path) -> None:
+    def answer(asked: Body) -> str:
+        return str(asked["messages"][-1]["content"])
+
+    with ChatServer(answer) as server:
+        model = f'{{url: "{server.url}", name: small, version: "1"}}'
+        edit("own.yaml", '{function: app.py:answer, version: "1"}', f"{{kind: chat, prompt: 'Say', model: {model}}}")
+        call("run", "own.yaml")
+        edit("own.yaml", "prompt: 'Say'", "prompt: 'Tell'")
+        kept = " ".join(call("run", "own.yaml", "--keep-answers").output.split())
+        assert "2 of 2 answers were kept from before a change: messages changed" in kept
+        assert len(server.asked) == 2
 
 
 def test_a_change_that_is_taken_back_costs_no_call(folder: Path) -> None:
@@ -225,6 +283,21 @@ def test_the_plan_of_a_suite_says_what_would_be_kept_and_the_suite_keeps_it(fold
     kept = call("suite", "suite.yaml", "--keep-answers")
     assert (kept.exit_code, n_calls()) == (0, calls)
     assert f"all/first/app: 2 of 2 answers were kept from before a change: {change}" in " ".join(kept.output.split())
+
+
+def test_kept_scores_stay_kept_in_what_grade_makes_of_them(folder: Path) -> None:
+    Path("app.py").write_text(APP + PAID)
+    edit("own.yaml", 'same: {function: app.py:same, version: "1"}', 'paid: {function: app.py:paid, version: "1"}')
+    call("run", "own.yaml")
+    edit("app.py", "return output == expected\n", "return output != expected\n")
+    said = "2 of 2 scores of paid were kept from before a change: app.paid changed"
+    assert said in " ".join(call("run", "own.yaml", "--keep-answers").output.split())
+    before = len(Path("grades").read_text())
+    graded = call("grade", "own/app", "--scorer", "exact_match")
+    assert said in " ".join(graded.output.split())
+    write_other_experiment("other")
+    printed = call("run", "other.yaml")
+    assert (len(Path("grades").read_text()), "kept from before" in printed.output) == (before + 2, False)
 
 
 def test_all_scorers_whose_file_has_changed_keep_their_grades(folder: Path) -> None:
@@ -328,6 +401,8 @@ def test_a_comparison_by_the_command_line_keeps_judgements_too(duel: Path) -> No
 
 
 def test_keeping_and_repeating_all_contradict_each_other(folder: Path) -> None:
+    with pytest.raises(SpecError, match="fresh repeats the answers that keep_answers takes over; give one of them"):
+        Runner().run(str.upper, [{"input": "a"}], fresh=True, keep_answers=True)
     result = call("run", "own.yaml", "--fresh", "--keep-answers")
     assert (result.exit_code, "--fresh repeats the answers that --keep-answers takes over" in result.stderr) == (
         2,

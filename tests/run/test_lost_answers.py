@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from evaluand import Dataset, DirectoryStore, Evaluator, Runner, Task
+from evaluand import Dataset, DirectoryStore, Evaluator, Runner, Task, report_usage
 from evaluand.cli import main
 from evaluand.core.errors import EvaluandWarning
 from evaluand.engine.outcome import Aborted
@@ -52,6 +52,11 @@ def alike(output: str, expected: str) -> bool:
     with open("others", "a") as grades:
         grades.write("x")
     return output[:1] == expected[:1]
+
+
+def paid_same(output: str, expected: str) -> bool:
+    report_usage(cost=0.5, currency="EUR")
+    return output == expected
 
 
 DATA = Dataset.from_rows([{"input": str(n), "expected": str(n) * 2} for n in range(ROWS)])
@@ -196,6 +201,30 @@ def test_a_damaged_run_is_repeated_only_if_that_is_asked_for(store: DirectorySto
     with pytest.warns(EvaluandWarning) as warned:
         assert run(store, repeat_lost=True).digest == first.digest
     assert str(warned[-1].message).endswith("and are made again")
+
+
+@pytest.mark.parametrize("damage", [lambda file: os.truncate(file, 100), flip_a_bit], ids=["size", "content"])
+def test_answers_lost_in_a_smaller_run_of_the_name_are_asked_for_too(
+    store: DirectoryStore, damage: Callable[[Path], None]
+) -> None:
+    Path("paid").touch()
+    first = run(store, limit=3)
+    damage(store.root / "runs" / first.id / first.manifest["tables"]["responses"]["file"])
+    Path("calls").unlink()
+    with pytest.warns(EvaluandWarning), pytest.raises(Aborted, match=r"3 stored answers are lost .* cost 1.50 EUR"):
+        run(store)
+    assert not Path("calls").exists()
+    with pytest.warns(EvaluandWarning):
+        assert run(store, repeat_lost=True).counts == {"completed": ROWS}
+
+
+def test_grades_lost_beside_a_new_scorer_are_asked_for_too(store: DirectoryStore) -> None:
+    graded = run(store)
+    scorers = {"same": FunctionScorer(paid_same, version="1")}
+    first = Evaluator().evaluate(graded, scorers, name="doubled")
+    flip_a_bit(store.root / "evaluations" / first.id / first.manifest["tables"]["scores/same"]["file"])
+    with pytest.warns(EvaluandWarning), pytest.raises(Aborted, match=r"10 stored grades are lost .* cost 5.00 EUR"):
+        Evaluator().evaluate(graded, scorers | {"alike": FunctionScorer(alike, version="1")}, name="doubled")
 
 
 @pytest.fixture(scope="module")

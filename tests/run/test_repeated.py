@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from support.servers import PostgresServer, S3Server
 from support.unread import Unread
 
 from evaluand import Dataset, DirectoryStore, Evaluation, Evaluator, Run, Runner, report_usage
+from evaluand.engine.policy import Policy
 from evaluand.evaluation.scorers.pattern import Includes
 from evaluand.matches import Matcher, Matches
 from evaluand.run import earlier_work
@@ -38,6 +40,12 @@ def steady(text: str) -> str:
 def secretly_changing(text: str) -> str:
     CALLS.value.append(text)
     return text + WORDS.value
+
+
+def slow_at_times(text: str) -> str:
+    CALLS.value.append(text)
+    time.sleep(0.5 * (WORDS.value == "slow"))
+    return text.upper()
 
 
 def writing(text: str) -> str:
@@ -106,9 +114,21 @@ def test_one_difference_and_nothing_of_that_code_is_reused(tmp_path: Path) -> No
     called, run = run_in_another_process(store, secretly_changing)
     assert (called, {row.responses[0][-1] for row in run if row.responses}) == (2 + 20, {"?"})
     assert why(run) == "unpinned, so never reused: 2 answers repeated as a check came out differently"
+    for _ in range(2):
+        called, run = run_in_another_process(store, secretly_changing)
+        assert (called, {row.responses[0][-1] for row in run if row.responses}) == (20, {"?"})
     WORDS.value = "!"
     more = Dataset.from_rows([{"input": f"q{i}"} for i in range(30)])
     assert run_in_another_process(store, secretly_changing, more)[0] == 30
+
+
+def test_a_repeated_call_that_takes_too_long_says_nothing_of_the_answer(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    run_in_another_process(store, slow_at_times)
+    WORDS.value = "slow"
+    earlier_work._made_here.clear()
+    run = Runner(store, Policy(timeout=0.05)).run(slow_at_times, DATA, name="x")
+    assert (run.receipt and run.receipt.called, "no answer was repeated as a check" in why(run)) == (0, True)
 
 
 @pytest.mark.parametrize("code", [writing, paid])

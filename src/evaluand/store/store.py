@@ -434,9 +434,12 @@ def find_sealed(store: Store, kind: str, *origins: str) -> list[Manifest]:
 def find_made_from(store: Store, kind: str, origin: str, id: str) -> list[Manifest]:
     """The manifests of the artifacts of a kind, open ones too, that were made from an artifact, newest first.
 
+    Those that are damaged are left out, with a warning.
+
     Args:
         origin: the kind of that artifact.
     """
+    warn_of_unread(store, kind)
     if find_kind(kind).found_by:
         is_id = find_kind(origin).is_found_by_id
         ids = store.find(kind, id if is_id else (sealed_manifest(store, origin, id) or {}).get("digest", ""))
@@ -448,11 +451,7 @@ def find_made_from(store: Store, kind: str, origin: str, id: str) -> list[Manife
 
 
 def find_sealed_from(store: Store, kind: str, origin: str, *ids: str) -> list[Manifest]:
-    """The manifests of the sealed artifacts that `find_made_from` finds from any of some artifacts, newest first.
-
-    Those that are damaged are left out, with a warning.
-    """
-    warn_of_unread(store, kind)
+    """The manifests of the sealed artifacts that `find_made_from` finds from any of some artifacts, newest first."""
     made = {each["id"]: each for id in ids for each in find_made_from(store, kind, origin, id) if "digest" in each}
     return sorted(made.values(), key=lambda manifest: str(manifest["created"]), reverse=True)
 
