@@ -649,3 +649,10 @@ def test_what_was_made_from_a_lost_manifest_cannot_be_checked(small: Folder) -> 
         path.unlink()
     [fault] = verify(small.store, "runs", small.id("runs"))
     assert fault.message == f"was made from datasets {dataset.name}, which is not in this store"
+
+
+def test_metrics_that_cannot_be_read_are_named_where_they_would_be_compared(folder: Folder) -> None:
+    [manifest] = (folder.path / "store").glob("aggregations/*/manifest.json")
+    manifest.write_bytes(b"{")
+    left_out = f"1 aggregation is damaged: {manifest.parent.name[:12]}; what may belong here is left out"
+    assert folder.call("compare", "doubling/mine", "doubling/mine").stderr.count(left_out) == 1
