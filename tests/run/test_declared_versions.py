@@ -119,6 +119,8 @@ def test_kept_answers_cost_no_call_and_every_number_of_them_says_so(
     assert said in " ".join(again.output.split())
     for command in (("show", "own"), ("show", "own/app"), ("compare", "own/app", "own/app")):
         assert said in " ".join(call(*command).output.split()), command
+    for artifact in ("own", "own/app"):
+        assert f"note: {said}" in call("export", artifact, "-o", "values.csv").stderr
     call("report", "own", "-o", "own.html")
     assert said in Path("own.html").read_text()
     run = Run.open(DirectoryStore(".evaluand"), "own/app")

@@ -22,6 +22,7 @@ from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.predictions.steps import Results, Steps
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.kind import RUNS
+from evaluand.run.lost_answers import LOST
 from evaluand.run.request import ExperimentRequest, PathRequest, Repetition
 from evaluand.store.folder_store import FolderStore
 
@@ -105,7 +106,8 @@ def reported_stop(
     except (Aborted, EngineError) as error:
         is_refused = budget is not None and isinstance(error, Aborted) and error.code == BUDGET
         amount, remark = _larger_budget(budget, enough) if budget and is_refused else (budget, "")
-        if go_on := _suggest(store, again, can_resume, amount):
+        more = ["--repeat-lost"] if isinstance(error, Aborted) and error.code == LOST else []
+        if go_on := _suggest(store, again, can_resume, amount, more):
             error.add_note(f"stopped{_describe_progress(progress)}; {remark}{go_on}")
         raise
 
@@ -178,15 +180,19 @@ _SAME_COMMAND: Final = "run the same command again to continue"
 
 
 def _suggest(
-    store: FolderStore, again: Sequence[str] | None, can_resume: bool, budget: Budget | str | None = None
+    store: FolderStore,
+    again: Sequence[str] | None,
+    can_resume: bool,
+    budget: Budget | str | None = None,
+    more: Sequence[str] = (),
 ) -> str:
-    """The command that continues the work [with this budget]; empty if nothing is open that `evaluand resume` finds."""
+    """The command that continues the work [with this budget and options]; empty if `evaluand resume` finds none."""
     if not can_resume:
         return _SAME_COMMAND
-    limit = [] if budget is None else ["--budget", str(budget)]
+    options = [*([] if budget is None else ["--budget", str(budget)]), *more]
     if again is not None:
-        return f"continue with: {suggest_command(again[0], [*again[1:], *limit], store.root)}"
+        return f"continue with: {suggest_command(again[0], [*again[1:], *options], store.root)}"
     opened = store.opened
     if opened is None or store.is_sealed(opened["kind"], opened["id"]):
         return ""
-    return f"continue with: {suggest_command('resume', [opened['id'][:SHORT_ID], *limit], store.root)}"
+    return f"continue with: {suggest_command('resume', [opened['id'][:SHORT_ID], *options], store.root)}"

@@ -15,7 +15,7 @@ from evaluand.cli.options import complete_artifact, json_option, store_option, s
 from evaluand.cli.output import open_output, print_json
 from evaluand.cli.progress import show_notes
 from evaluand.core import registry
-from evaluand.core.errors import NotFound, SpecError, alternatives, nearest
+from evaluand.core.errors import NotFound, SpecError, alternatives, nearest, warn
 from evaluand.data.dataset import Dataset
 from evaluand.data.formats.publishing import Form, publish
 from evaluand.data.kind import DATASETS
@@ -33,7 +33,7 @@ from evaluand.store.addresses import Place
 from evaluand.store.folder_store import FolderStore
 from evaluand.store.kinds import find_kind, kinds, singular
 from evaluand.store.opening import open_store
-from evaluand.store.store import Ref, resolve
+from evaluand.store.store import Ref, caveats, resolve
 
 _EXAMPLES = """\b
 Examples:
@@ -259,6 +259,8 @@ def _open_artifact(store: FolderStore, name: str, kind: str | None = None) -> An
     if not view.is_table:
         again = suggest_command("show", id[:SHORT_ID], store.root)
         raise SpecError(f"{singular(kind)} {id[:SHORT_ID]} is not one table; `{again} --json` writes all of it")
+    for caveat in caveats(store, [(kind, id)]):
+        warn(caveat)
     found = view.open(store, id)
     if isinstance(found, Artifact) and Ref(name, kind, id) in store.named(name):
         found.called = name

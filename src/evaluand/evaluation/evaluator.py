@@ -335,13 +335,15 @@ class _Grading:
     @property
     def spec(self) -> dict[str, Any]:
         own = None if self.sample is None else self.sample.spec
-        samples = {name: one.sample if isinstance(one, StoredScores) else own for name, one in self.scorers.items()}
+        samples = {
+            name: scorer.sample if isinstance(scorer, StoredScores) else own for name, scorer in self.scorers.items()
+        }
         return {
             "run": self.run.digest,
             "run_id": self.run.id,
             "dataset": self.run.manifest["spec"]["dataset"],
             "scorers": {name: identity.spec for name, identity in self.identities.items()},
-        } | ({"samples": {name: one for name, one in samples.items() if one}} if any(samples.values()) else {})
+        } | ({"samples": {name: rule for name, rule in samples.items() if rule}} if any(samples.values()) else {})
 
     @property
     def pinned(self) -> bool:
@@ -362,9 +364,10 @@ class _Grading:
             yield f"unpinned, so never reused: {'; '.join(first)}"
 
     def open_slots(self, name: str, is_done: Callable[[int], bool] = lambda slot: False) -> OpenSlots:
-        """The rows that a scorer is still to grade, by default all."""
-        rows = RowStream(self.run, self.scorers[name], self.sample)
-        return OpenSlots((unit.slot, unit.digest) for unit in rows.take(0, rows.total) if not is_done(unit.slot))
+        """The rows that a scorer is still to grade, by default all that are asked for."""
+        rows, sample = RowStream(self.run, self.scorers[name], self.sample), self.sample
+        units = (unit for unit in rows.take(0, rows.total) if sample is None or sample.chosen[unit.slot])
+        return OpenSlots((unit.slot, unit.digest) for unit in units if not is_done(unit.slot))
 
     def about(self, request: StepRequest, earlier: Mapping[str, EarlierScores]) -> Manifest:
         """The entries of the manifest besides the spec."""
@@ -548,21 +551,22 @@ class _Job:
                 written[name] = ScoreTable(draft, name, schema, self.used.setdefault(name, RowUsage()))
             if self.known:
                 self._write_known(written, self.known)
-            kept = {name: one for name, one in self.grading.scorers.items() if isinstance(one, StoredScores)}
+            kept = {name: of for name, of in self.grading.scorers.items() if isinstance(of, StoredScores)}
             for name, scores in kept.items():
                 scores.write(written[name], draft)
             lanes = zip(self.lanes, names, strict=True)
             digest = ids.digest_of_digests([self._write(written[name], name, lane) for lane, name in lanes])
             counts = {name: table.counts for name, table in written.items()}
             facts: dict[str, Any] = {"digest": digest.hex(), "counts": counts, "sealed": now()}
-            used = {name: one.total.to_dict() for name, one in self.used.items() if one.total}
+            used = {name: rows.total.to_dict() for name, rows in self.used.items() if rows.total}
             used |= {name: scores.usage for name, scores in kept.items() if scores.usage}
             facts |= ({"usage": used} if used else {}) | ({"spent": spent} if spent else {})
             manifest = self.manifest
-            for name in {*names} - {*kept}:
-                manifest = self.earlier[name].recount(manifest, partial(self.grading.open_slots, name))
+            for name in names:
+                if name not in kept:
+                    manifest = self.earlier[name].recount(manifest, partial(self.grading.open_slots, name))
             draft.seal(manifest | facts)
-        self.usage = {name: one.made_now.to_dict() for name, one in self.used.items() if one.made_now}
+        self.usage = {name: rows.made_now.to_dict() for name, rows in self.used.items() if rows.made_now}
 
     def _write(self, table: ScoreTable, name: str, lane: WorkLog) -> bytes:
         """Writes what is not written yet of the table of a scorer; returns its digest."""

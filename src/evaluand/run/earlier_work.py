@@ -323,7 +323,12 @@ class EarlierWork(ABC, Generic[U]):
 
     def keeping(self, request: Repetition) -> list[dict[str, Any]]:
         """What a manifest says of the answers that are kept as asked; `recount` counts them."""
-        if request.fresh or not (request.keep_answers and self.changes and self._newest):
+        return self.offered if request.keep_answers else []
+
+    @cached_property
+    def offered(self) -> list[dict[str, Any]]:
+        """The same if it is asked to keep answers."""
+        if not (self.changes and self._newest):
             return []
         spec, kept = self.spec_in(self._newest), kept_in(self._newest, self.what)
         is_own = spec == self.inputs.identity.spec and kept  # its other answers are found as those of this code

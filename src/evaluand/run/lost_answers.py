@@ -19,6 +19,12 @@ from evaluand.store.segments import list_places
 from evaluand.store.statuses import FAILED
 from evaluand.store.store import Manifest, Store, asks_models, sealed_manifest
 
+LOST: Final = "lost"
+"""The code of the error of work that stops since stored answers are lost."""
+
+SPANS: Final = "spans"
+"""The table without which answers are taken over."""
+
 
 def settle_lost(
     store: Store,
@@ -62,7 +68,7 @@ def settle_lost(
         raise Aborted(
             f"{what}{amount}; restore what is missing, or add --repeat-lost (repeat_lost=True) to make"
             f" {pluralize(n, 'it', 'them')} again",
-            code="lost",
+            code=LOST,
         )
     warn(f"{what}, and {pluralize(n, 'is', 'are')} made again")
     lane.void(inputs.undefined)
@@ -113,7 +119,3 @@ def _asked(manifest: Manifest, part: str) -> list[Any]:
     spec = manifest["spec"]
     code = [spec["scorers"].get(part)] if part else [spec.get(name) for name in ("task", "judge", "seed")]
     return [*code, spec.get("dataset")]
-
-
-SPANS: Final = "spans"
-"""The table without which answers are taken over."""

@@ -288,8 +288,8 @@ class Runner:
         open_slots, n_done = self._find_open(calls, earlier, id)
         missing, sources = open_slots.left, [] if manifest["fresh"] else earlier.others(id)
         called = missing - sum(1 for _ in earlier.reused(open_slots, sources))
-        keeping = kept_in(manifest, earlier.what) if id else earlier.keeping(replace(request, keep_answers=True))
-        kept = earlier.count_kept(open_slots, sources_in(keeping))
+        offered = kept_in(manifest, earlier.what) if id else [] if request.fresh else earlier.offered
+        kept = earlier.count_kept(open_slots, sources_in(offered))
         if keeps := kept > 0 and (id is not None or request.keep_answers):
             called -= kept
         receipt = Receipt(calls.total, called, missing - called, n_done, skipped=calls.total - n_done - missing)

@@ -667,11 +667,12 @@ def _attempt(
                 f" {find_kind(kind).restart}"
             )
         return resume, made.index(resume)
-    if made and not describe_damage(store, kind, made[-1]):
+    damage = describe_damage(store, kind, made[-1]) if made else ""
+    if made and not damage:
         if _is_open_and_damaged(store, kind, made[-1]) or not again(made[-1]):
             return made[-1], len(made) - 1
     elif made:
-        warn(f"{describe_damage(store, kind, made[-1])}; it is made again, with what can be read of it")
+        warn(f"{damage}; it is made again, with what can be read of it")
     return artifact_id(kind, spec, len(made)), len(made)
 
 
