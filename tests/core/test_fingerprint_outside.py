@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -23,6 +24,9 @@ DATABASE = "asks a database, whose content is not in the code"
 PROGRAM = "runs another program, which is not in the code"
 CHANCE = "draws at random without a fixed seed"
 DATE = "depends on the date"
+ZONE = "depends on the time zone of this machine, which is not in the code"
+FOLDER = "depends on the current folder, which is not in the code"
+ARGUMENTS = "reads the command line, which is not in the code"
 UNREAD = "runs code that is not there to be read"
 STATE = "depends on this process or machine, which is not in the code"
 PROCESSES = "works in other processes, in which opened files cannot be observed"
@@ -35,6 +39,7 @@ UNLISTED = "is not known to give the same each time"
 ADVICE = {
     ENVIRONMENT: f"read it once at the top of the module, so that its value counts, or {PIN}",
     CHANCE: f"use random.Random(seed) or numpy.random.default_rng(seed), or {PIN}",
+    ZONE: f"use a datetime with its time zone, or {PIN}",
     ORDER: f"use sorted(...), or set PYTHONHASHSEED, or {PIN}",
     UNSEEDED: f"give it one, or {PIN}",
     PROCESSES: f"name them with files=[...] or {PIN}",
@@ -115,7 +120,7 @@ def said(where: str, what: str, why: str) -> str:
         ("import datetime as d\ndef answer(x):\n    return d.datetime.now()\n", "d.datetime.now", DATE),
         ("from datetime import datetime\ndef answer(x):\n    return datetime.utcnow()\n", "datetime.utcnow", DATE),
         ("import time\ndef answer(x):\n    return time.strftime('%Y')\n", "time.strftime", DATE),
-        ("import time\ndef answer(x):\n    return time.localtime()\n", "time.localtime", DATE),
+        ("import time\ndef answer(x):\n    return time.localtime()\n", "time.localtime", ZONE),
         ("def answer(x):\n    return eval(x)\n", "eval", UNREAD),
         ("def answer(x):\n    exec(x)\n", "exec", UNREAD),
         ("def answer(x):\n    return globals()[x]()\n", "globals", UNREAD),
@@ -143,9 +148,9 @@ def said(where: str, what: str, why: str) -> str:
             "time.time_ns",
             DATE,
         ),
-        ("import time\ndef answer(x):\n    return time.ctime(time.time())\n", "time.time", DATE),
+        ("import time\ndef answer(x):\n    return time.gmtime(time.time())\n", "time.time", DATE),
         (
-            "import datetime, time\ndef answer(x):\n    return datetime.datetime.fromtimestamp(time.time())\n",
+            "import time\nfrom datetime import *\ndef answer(x):\n    return datetime.fromtimestamp(time.time(), UTC)\n",
             "time.time",
             DATE,
         ),
@@ -164,6 +169,33 @@ def said(where: str, what: str, why: str) -> str:
         ("import ctypes\ndef answer(x):\n    return ctypes.CDLL(x)\n", "ctypes.CDLL", UNREAD),
         ("import pickle\ndef answer(x):\n    return pickle.loads(x)\n", "pickle.loads", UNREAD),
         ("import marshal\ndef answer(x):\n    return marshal.loads(x)\n", "marshal.loads", UNREAD),
+        ("from datetime import date\ndef answer(x):\n    return date.fromtimestamp(x)\n", "date.fromtimestamp", ZONE),
+        ("def answer(x):\n    return x.timestamp()\n", "x.timestamp", ZONE),
+        ("import os\ndef answer(x):\n    return os.getcwd() + x\n", "os.getcwd", FOLDER),
+        ("import os\ndef answer(x):\n    return os.path.abspath(x)\n", "os.path.abspath", FOLDER),
+        ("def answer(x):\n    return str(x.absolute())\n", "x.absolute", FOLDER),
+        (
+            "import shutil\ndef answer(x):\n    return shutil.get_terminal_size()\n",
+            "shutil.get_terminal_size",
+            ENVIRONMENT,
+        ),
+        ("def answer(x):\n    return x.parse_args()\n", "x.parse_args", ARGUMENTS),
+        (
+            "import os\ndef answer(x):\n    return getattr({'a': os.environ}['a'], 'get')(x)\n",
+            "os.environ",
+            ENVIRONMENT,
+        ),
+        (
+            "from pathlib import Path\ndef answer(x):\n    return Path(__file__).with_name('p.txt').exists()\n",
+            "Path(__file__).with_name('p.txt').exists",
+            ASKS,
+        ),
+        (
+            "import os\ndef answer(x):\n    return os.path.getsize(os.path.join(os.path.dirname(__file__), 'p'))\n",
+            "os.path.getsize",
+            ASKS,
+        ),
+        ("def answer(x):\n    return x.samefile('p.txt')\n", "x.samefile", ASKS),
         ("import code\ndef answer(x):\n    return code.compile_command(x)\n", "code.compile_command", UNREAD),
         ("import timeit\ndef answer(x):\n    return timeit.timeit(x)\n", "timeit.timeit", UNREAD),
         ("def answer(x):\n    return __builtins__['eval'](x)\n", "__builtins__", UNREAD),
@@ -218,7 +250,7 @@ answer = C()
         said("app.helper, line 4", "os.getenv", ENVIRONMENT),
         said("app.C.seed, line 9", "random.random", CHANCE),
         said("app.C.__call__, line 12", "random.randint", CHANCE),
-        said("app.C.__call__, line 13", "time.ctime", DATE),
+        said("app.C.__call__, line 13", "time.ctime", ZONE),
     }
 
 
@@ -301,7 +333,11 @@ def test_what_is_held_as_a_value_unpins_too(tmp_path: Path, source: str, sentenc
         "    task_span.log('when', datetime.now())\n    return x\n",
         "import uuid\nclass C:\n    def __call__(self, x):\n        self._log.info(uuid.uuid4())\nanswer = C()\n",
         "import random\nimport numpy as np\ndef answer(x):\n    random.seed(0)\n    np.random.seed(0)\n    return x\n",
-        "import datetime as d\ndef answer(x):\n    return d.datetime.fromtimestamp(x), d.date.fromtimestamp(7)\n",
+        "from datetime import UTC, datetime\ndef answer(x):\n"
+        "    return datetime.fromtimestamp(x, UTC), datetime.fromtimestamp(x, tz=UTC)\n",
+        "import re\ndef answer(x):\n    return re.match('a', x).group() + re.match('a', x).group(0)\n",
+        "from pathlib import Path\nimport os\ndef answer(x):\n    here = Path(__file__).resolve().parent\n"
+        "    return (here / 'p').read_text() + open(os.path.join(os.path.abspath(__file__), 'q')).read()\n",
         "import random\ndef answer(x):\n    match x:\n        case random.Random():\n            return 1\n",
         "class C:\n    def __hash__(self):\n        return hash(('a', 1))\nc = C()\ndef answer(x):\n    return c\n",
         "def answer(x):\n    return id(x) in x or id(x) == x or x[id(x)]\n",
@@ -491,3 +527,38 @@ def test_code_without_source_is_judged_by_its_names_alone(source: str, what: str
 def test_ordinary_code_without_source_stays_pinned() -> None:
     source = "import json, os\ndef answer(x):\n    return json.loads(os.path.join(x, 'a'))\n"
     assert fingerprint(executed(source)).unpinned == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("import decimal\ndecimal.getcontext().prec = 4\n", "import decimal\ndecimal.getcontext().prec = 5\n"),
+        ("import numpy\nnumpy.seterr(all='ignore')\n", "import numpy\nnumpy.seterr(all='raise')\n"),
+        ("import yaml\ndef make(*a):\n    return 1\nyaml.add_constructor('!x', make)\n", "import yaml\n"),
+        ("import json\njson.dumps = str\n", "import json\njson.dumps = repr\n"),
+    ],
+)
+def test_statements_that_change_a_library_count_as_code(tmp_path: Path, before: str, after: str) -> None:
+    rest = "def answer(x):\n    return x\n"
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("json.dumps", json.dumps)
+        first, second = of(tmp_path / "a", before + rest), of(tmp_path / "b", after + rest)
+    assert first.digest != second.digest
+    assert "app.top-level statements" in " ".join(explain(first.parts, second.parts))
+
+
+def test_statements_that_only_say_something_are_no_part_of_code(tmp_path: Path) -> None:
+    rest = "def answer(x):\n    return x\n"
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    loud = "import logging, sys\nlogging.basicConfig(level=30)\nprint('hello')\nsys.path.insert(0, '.')\n"
+    assert of(tmp_path / "a", loud + rest).digest == of(tmp_path / "b", rest).digest
+
+
+def test_a_docstring_that_code_reads_counts(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    rest = "def answer(x):\n    return __doc__ + x\n"
+    assert of(tmp_path / "a", "'Answer:'\n" + rest).digest != of(tmp_path / "b", "'Reply:'\n" + rest).digest

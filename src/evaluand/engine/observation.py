@@ -343,7 +343,8 @@ class Observer(Generic[U]):
         key = raw if raw == path else path + "\0" + raw
         if key not in self._names:
             ignored = bool(path) and (_is_ignored(path) or (path + os.sep).startswith(self._ignored))
-            self._names[key] = None if ignored else _portable(raw, path, self.facts.folder) if path else raw
+            name = None if ignored else _portable(raw, path, self.facts.folder) if path else raw
+            self._names[key] = name and name.encode("utf-8", "backslashreplace").decode()  # another where it is no text
         return self._names[key]
 
 

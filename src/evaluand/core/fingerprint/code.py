@@ -55,8 +55,11 @@ MAX_WRAPPED = 50  # wrappers around a function before it is taken as any other o
 
 _SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 _MODULE_NAMES = frozenset(
-    str.split("__builtins__ __cached__ __doc__ __file__ __loader__ __name__ __package__ __path__ __spec__")
+    str.split("__builtins__ __cached__ __file__ __loader__ __name__ __package__ __path__ __spec__")
 )
+
+_NOT_CHANGED = frozenset(("", *str.split("argparse atexit builtins evaluand faulthandler logging signal sys warnings")))
+"""What statements at the top of a module may call without a change of answers; empty for code of one's own."""
 
 
 class Code:
@@ -142,7 +145,7 @@ class Code:
             uses.imports = taken_from(names.imports, chains_of([node])) | followed
             uses.chains |= chains_of(signature_of(node))
             own = leaf("source", text_of(node).encode())
-        globals_ = self._used(uses, namespace, place)
+        globals_ = [*self._used(uses, namespace, place), *self._effects(namespace)]
         return mix("function", own, *globals_, *self._defaults(function, place), *self._closure(function, place))
 
     def _defaults(self, function: types.FunctionType, place: Place) -> Iterator[bytes]:
@@ -249,6 +252,25 @@ class Code:
         """A global that the code changes, or that cannot be read: the statements that set it first."""
         source = self.sources.of(place.home.file, namespace)
         return leaf("starts", source.statement(name).encode() if source else b"")
+
+    def _effects(self, namespace: Namespace) -> list[bytes]:
+        """The token of the statements at the top of a module that change a library, such as an option of it."""
+        source = self.sources.of(self.homes.of_namespace(namespace).file, namespace)
+        if source is None or not source.effects:
+            return []
+        names = CodeNames(ast.Module([], []), namespace, self.homes)
+        nodes = [
+            node
+            for node, changed in source.effects
+            if any(names.named(part).partition(".")[0] not in _NOT_CHANGED for at in changed for part in ast.walk(at))
+        ]
+        uses = Uses(chains_of(nodes))
+        text = "\n".join(map(text_of, nodes)).encode()
+
+        def content(place: Place) -> bytes:
+            return mix("effects", leaf("source", text), *self._used(uses, namespace, place))
+
+        return [self._constant(namespace, "top-level statements", content)] if nodes else []
 
     def _module(self, module: types.ModuleType) -> bytes:
         home, known = self.homes.of(module), self.parts.known(module)

@@ -21,12 +21,14 @@ from evaluand.core.fingerprint.names import CodeNames, closure_of, full_name_of,
 from evaluand.core.fingerprint.order import SET_MAKERS, SET_TYPES, Order, hash_seed
 from evaluand.core.fingerprint.outside import (
     ANYTHING,
+    ARGUMENTS,
     ASKS,
     CHANCE,
     CLOCKS,
     DATE,
     ENVIRONMENT,
     FILLED,
+    FINDS_ITSELF,
     GLOBS,
     LIFTED_BY_FILES,
     METHODS,
@@ -416,7 +418,9 @@ class _Names:
         if why == UNSEEDED and call is not None and (seed_in(call) or _is_of_generator(name, call)):
             self._check_seed(seed_in(call), shown, why)
             why = None
-        if why in LIFTED_BY_FILES and (call is None or call.args or _is_of_own_file(call)):
+        if why in (*LIFTED_BY_FILES, ARGUMENTS) and (call is None or (call.args and name != "samefile")):
+            why = None
+        if call is not None and _finds_itself(name, call):
             why = None
         why = why or (self._why_arguments(name, call) if call is not None else None)
         if not (why in SHOWN_IS_HARMLESS and self.scope.is_shown(node)):
@@ -453,7 +457,7 @@ class _Names:
                 self._check_seed(arguments[0], full, missing)
             return None if arguments else missing
         why = why_outside(full)
-        if why in LIFTED_BY_FILES and call is not None and _is_of_own_file(call):
+        if call is not None and _finds_itself(full.rpartition(".")[2], call):
             return None
         if why is not None or full.startswith(("evaluand.", *_OWN_GENERATORS)):
             return why
@@ -592,7 +596,7 @@ class _Names:
     def _getattr(self, call: ast.Call) -> None:
         owner, name = call.args[0], _text(call.args[1])
         value, full = self.names.resolve_node(owner)
-        self._ignored.update(map(id, ast.walk(owner)))
+        self._ignored.update(map(id, ast.walk(owner) if chain_of(owner) else ()))
         shown = f"getattr({shown_node(owner)}, ...)"
         if name is not None:
             attribute, known = self.names.resolve((*chain_of(owner), name)) if chain_of(owner) else (MISSING, "")
@@ -675,9 +679,9 @@ def _has(call: ast.Call, name: str) -> bool:
     return any(keyword.arg == name for keyword in call.keywords)
 
 
-def _is_of_own_file(call: ast.Call) -> bool:
-    """Whether a call is about the file of the code itself."""
-    return any(isinstance(part, ast.Name) and part.id == "__file__" for part in ast.walk(call))
+def _finds_itself(name: str, call: ast.Call) -> bool:
+    """Whether a call asks where the file of the code itself is."""
+    return name in FINDS_ITSELF and any(isinstance(part, ast.Name) and part.id == "__file__" for part in ast.walk(call))
 
 
 def _is_of_generator(name: str, call: ast.Call) -> bool:

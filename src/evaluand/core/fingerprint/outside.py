@@ -21,6 +21,8 @@ PROGRAM = "runs another program, which is not in the code"
 CHANCE = "draws at random without a fixed seed"
 UNSEEDED = "draws at random unless it is given a random_state, seed or rng"
 DATE = "depends on the date"
+ZONE = "depends on the time zone of this machine, which is not in the code"
+FOLDER = "depends on the current folder, which is not in the code"
 UNREAD = "runs code that is not there to be read"
 STATE = "depends on this process or machine, which is not in the code"
 MOVES = "changes the current folder, so that names of files may mean others"
@@ -32,14 +34,20 @@ FILLED = "is a cache that was filled before calls were observed"
 ASKS = "asks about a file without opening it, which cannot be observed"
 PROCESSES = "works in other processes, in which opened files cannot be observed"
 
+FINDS_ITSELF = frozenset(
+    str.split("abspath absolute realpath relpath resolve")
+)  # asked of the file of the code, these say where it is
 LIFTED_BY_FILES = frozenset((NATIVE, ASKS, PROCESSES))  # where `files` are declared, their user has said what is read
-SHOWN_IS_HARMLESS = frozenset((ENVIRONMENT, ARGUMENTS, CHANCE, DATE, STATE))  # where it is only printed or logged
+SHOWN_IS_HARMLESS = frozenset(
+    (ENVIRONMENT, ARGUMENTS, CHANCE, DATE, ZONE, FOLDER, STATE)
+)  # where it is only printed or logged
 
 _PIN = "declare version=... to pin it"
 _HINTS = {
     ENVIRONMENT: "read it once at the top of the module, so that its value counts, or ",
     CHANCE: "use random.Random(seed) or numpy.random.default_rng(seed), or ",
     UNSEEDED: "give it one, or ",
+    ZONE: "use a datetime with its time zone, or ",
     UNSET: "use numpy.zeros, or ",
     NATIVE: "name them with files=[...] or ",
     FILLED: "empty it with cache_clear(), or ",
@@ -70,7 +78,9 @@ _PYTHON = (
 _RULES = {
     ENVIRONMENT: (
         "os.environ os.environb os.getenv os.getenvb os.path.expandvars os.path.expanduser pathlib.Path.home "
-        "pathlib.Path.expanduser dotenv decouple"
+        "pathlib.Path.expanduser dotenv decouple os.get_terminal_size shutil.get_terminal_size locale.getlocale "
+        "locale.getdefaultlocale locale.getpreferredencoding locale.getencoding locale.localeconv locale.nl_langinfo "
+        "locale.strcoll locale.strxfrm"
     ),
     ARGUMENTS: "sys.argv sys.orig_argv",
     TYPED: "builtins.input sys.stdin sys.__stdin__ fileinput getpass",
@@ -108,9 +118,14 @@ _RULES = {
         "PIL.Image.Image.effect_spread statsmodels.tsa.arima_process.arma_generate_sample "
         "statsmodels.tsa.arima_process.ArmaProcess.generate_sample"
     ),
+    ZONE: (
+        "time.localtime time.ctime datetime.date.fromtimestamp time.mktime time.tzname time.timezone time.altzone "
+        "time.daylight dateutil.tz.tzlocal"
+    ),
+    FOLDER: "os.getcwd os.getcwdb os.path.abspath os.path.relpath pathlib.Path.cwd pathlib.Path.absolute",
     DATE: (
-        "datetime.datetime.now datetime.datetime.utcnow datetime.datetime.today datetime.date.today time.localtime "
-        "time.gmtime time.ctime time.asctime time.strftime pandas.Timestamp.now pandas.Timestamp.today "
+        "datetime.datetime.now datetime.datetime.utcnow datetime.datetime.today datetime.date.today "
+        "time.gmtime time.asctime time.strftime pandas.Timestamp.now pandas.Timestamp.today "
         "pandas.Timestamp.utcnow dateutil.parser dateutil.utils.today email.utils.formatdate email.utils.localtime "
         "email.utils.format_datetime"
     ),
@@ -123,7 +138,8 @@ _RULES = {
     ),
     STATE: (
         "builtins.hash builtins.id os.getpid os.getppid os.getlogin os.uname os.getloadavg os.path.getatime "
-        "os.cpu_count os.path.getctime os.path.getmtime os.times platform threading.get_ident "
+        "os.cpu_count os.path.getctime os.path.getmtime os.times platform os.sched_getaffinity joblib.cpu_count "
+        "threading.get_ident "
         "threading.get_native_id threading.active_count threading.enumerate threading.current_thread "
         "asyncio.current_task multiprocessing.current_process uuid.getnode tempfile.mkdtemp tempfile.mkstemp "
         "tempfile.mktemp tempfile.gettempdir tempfile.gettempdirb gc.get_objects gc.get_stats gc.get_count "
@@ -150,7 +166,8 @@ _RULES = {
         "os.path.exists os.path.isfile os.path.isdir os.path.islink os.path.lexists os.path.getsize "
         "os.path.ismount os.path.samefile os.path.realpath pathlib.Path.resolve os.stat os.lstat os.access "
         "os.readlink pathlib.Path.exists pathlib.Path.is_file pathlib.Path.is_dir pathlib.Path.is_symlink "
-        "pathlib.Path.stat pathlib.Path.lstat pathlib.Path.readlink pathlib.Path.samefile filecmp "
+        "pathlib.Path.stat pathlib.Path.lstat pathlib.Path.readlink pathlib.Path.samefile pathlib.Path.owner "
+        "pathlib.Path.group filecmp "
         "pydantic.DirectoryPath pydantic.FilePath pydantic.NewPath"
     ),
     PROCESSES: (
@@ -183,11 +200,10 @@ WANTING = {  # what gives the same again only with an argument, and the place of
         ),
         (0, CHANCE),
     ),
-    **dict.fromkeys(("time.localtime", "time.gmtime", "time.ctime", "time.asctime"), (0, DATE)),
+    **dict.fromkeys(("time.gmtime", "time.asctime"), (0, DATE)),
     "time.strftime": (1, DATE),
-    "datetime.datetime.fromtimestamp": (0, DATE),
+    "datetime.datetime.fromtimestamp": (1, ZONE),
     "datetime.datetime.utcfromtimestamp": (0, DATE),
-    "datetime.date.fromtimestamp": (0, DATE),
     "email.utils.formatdate": (0, DATE),
     "email.utils.format_datetime": (0, DATE),
 }
@@ -205,10 +221,10 @@ METHODS = {  # of values whose type is not known: name → why, unless a seed is
     "generate_sample": CHANCE,
     "effect_spread": CHANCE,
     "__hash__": STATE,
+    "absolute": FOLDER,
     "add_done_callback": UNORDERED,
     "exists": ASKS,
     "expanduser": ENVIRONMENT,
-    "group": ASKS,
     "is_dir": ASKS,
     "is_file": ASKS,
     "is_mount": ASKS,
@@ -216,10 +232,12 @@ METHODS = {  # of values whose type is not known: name → why, unless a seed is
     "lstat": ASKS,
     "now": DATE,
     "owner": ASKS,
+    "parse_args": ARGUMENTS,
     "readlink": ASKS,
     "resolve": ASKS,
     "samefile": ASKS,
     "stat": ASKS,
+    "timestamp": ZONE,
     "today": DATE,
     "utcnow": DATE,
     "writestr": DATE,

@@ -12,6 +12,7 @@ import pathlib
 import types
 import warnings
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from evaluand.core.fingerprint.bytecode import code_token, nested
 from evaluand.core.fingerprint.homes import Namespace
@@ -47,6 +48,11 @@ class SourceFile:
     def statements(self, name: str) -> list[ast.stmt]:
         """The statements at the top of the file that set a name."""
         return [node for node in self.tree.body if name in _assigned(node)]
+
+    @cached_property
+    def effects(self) -> list[tuple[ast.stmt, list[ast.expr]]]:
+        """The statements at the top of the file that set no name, each with what it calls or changes."""
+        return [(node, changed) for node in self.tree.body if (changed := _changed(node))]
 
     def statement(self, name: str) -> str:
         """The text of `statements`."""
@@ -126,6 +132,16 @@ def _index(tree: ast.Module, source: SourceFile) -> None:
             source.functions.setdefault((line, name), []).append(node)
             prefix = f"{prefix}{name}.<locals>."
         waiting.extend((child, prefix) for child in ast.iter_child_nodes(node))
+
+
+def _changed(node: ast.stmt) -> list[ast.expr]:
+    """What a statement calls, or of what it sets an attribute or item."""
+    if isinstance(node, ast.Expr):
+        return [node.value.func] if isinstance(node.value, ast.Call) else []
+    if not isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete):
+        return []
+    targets = node.targets if isinstance(node, ast.Assign | ast.Delete) else [node.target]
+    return [target for target in targets if isinstance(target, ast.Attribute | ast.Subscript)]
 
 
 # -- positions
