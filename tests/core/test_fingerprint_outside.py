@@ -150,7 +150,7 @@ def said(where: str, what: str, why: str) -> str:
         ),
         ("import time\ndef answer(x):\n    return time.gmtime(time.time())\n", "time.time", DATE),
         (
-            "import time\nfrom datetime import *\ndef answer(x):\n    return datetime.fromtimestamp(time.time(), UTC)\n",
+            "import datetime as d, time\ndef answer(x):\n    return d.datetime.fromtimestamp(time.time(), d.UTC)\n",
             "time.time",
             DATE,
         ),

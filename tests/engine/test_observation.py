@@ -725,3 +725,15 @@ def test_what_threads_of_evaluand_read_of_a_store_is_no_input(tmp_path: Path) ->
     (tmp_path / "looks.py").write_text(LOOKS_INTO_THE_STORE)
     ran = run_python("import looks", cwd=tmp_path)
     assert ran.stdout == "['responses']\n", ran.stderr
+
+
+def test_a_file_whose_name_is_no_text_ends_no_run_and_its_answers_are_made_again(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"caf\xe9.txt")).write_text("!")
+    source = (
+        "import os\nfrom pathlib import Path\ndef answer(x):\n"
+        "    return x + Path(__file__).with_name(os.fsdecode(b'caf\\xe9.txt')).read_text()\n"
+    )
+    answer, data = load(tmp_path, source).answer, Dataset.from_rows([{"input": "a"}])
+    for _ in range(2):
+        run = Runner(DirectoryStore(tmp_path / "store")).run(answer, data)
+        assert ([row.responses for row in run], run.receipt and run.receipt.called) == ([["a!"]], 1)
