@@ -334,9 +334,11 @@ class _Names:
         elif isinstance(node, ast.Compare):
             self._ignored.update(id(side) for side in (node.left, *node.comparators) if self._is_class(side))
             if all(isinstance(op, ast.Eq | ast.NotEq | ast.In | ast.NotIn) for op in node.ops):
-                compared = [part for part in ast.walk(node) if self._is_id(part)]
-                both = len(compared) > len(node.ops)
-                self._ignored.update(id(part) for part in compared if both or self.names.named(part) == "builtins.id")
+                sides = [node.left, *node.comparators]
+                functions = [side.func for side in sides if isinstance(side, ast.Call) and self._is_id(side.func)]
+                both = len(functions) == len(sides)
+                self._ignored.update(map(id, functions if both else ()))
+                self._ignored.update(id(part) for part in ast.walk(node) if self.names.named(part) == "builtins.id")
         elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
             if self.names.named(node.value) in ("os.environ", "os.environb"):
                 self._ignored.add(id(node.value))
