@@ -113,11 +113,10 @@ def sources_in(entries: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _explain_settings(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """What differs between two specs of a code whose own code is the same, or is not recorded."""
+    """What differs between two specs of a code of which no change is recorded."""
     changed = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
-    if changed == ["version"] or "fingerprint" in old:
-        return [f"{name} changed" for name in changed]
-    return [_BY_VERSION]
+    is_by_version = "fingerprint" in changed and "fingerprint" not in old
+    return [_BY_VERSION] if is_by_version else [f"{name} changed" for name in changed]
 
 
 @dataclass

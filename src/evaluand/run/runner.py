@@ -435,8 +435,8 @@ class _Job:
             with progress, observable(self.runner.policy.observe_models):
                 self._work().perform()
             if is_mine := take_turn_to_seal(self.lane, self.is_sealed, self.runner.policy):
-                manifest = self.earlier.recount(self.manifest, self.calls.open_slots)
-                manifest |= {"spent": self.lane.spent} if self.lane.spent else {}
+                spent = {"spent": self.lane.spent} if self.lane.spent else {}
+                manifest = self.earlier.recount(self.manifest, self.calls.open_slots) | spent
                 indices, replications = self.calls.dataset.indices, self.calls.replications
                 seal(self.store, manifest, self.lane.records(), indices, replications, used)
         finally:
