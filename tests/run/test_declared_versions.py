@@ -164,6 +164,38 @@ def test_answers_stay_kept_while_the_dataset_grows_and_those_of_the_new_code_are
     assert n_calls() == 4 + 2
 
 
+def test_a_smaller_run_of_the_new_code_hides_no_earlier_answers(folder: Path) -> None:
+    edit("app.py", '"nothing"', '"no idea at all"')
+    said = " ".join(notes(call("run", "own.yaml", "--limit", "1")))
+    assert "made again; the earlier ones used 1 request, 7 input tokens" in said
+    kept = " ".join(call("run", "own.yaml", "--keep-answers").output.split())
+    assert "own/app: 1 of 2 answers were kept from before a change: app.retrieve changed" in kept
+    assert n_calls() == 3
+
+
+def test_answers_of_an_interrupted_run_are_offered_with_their_cost(folder: Path) -> None:
+    write_questions("France", "Spain", "Peru", "Chile")
+    edit(
+        "app.py",
+        '    with open("calls"',
+        '    if question == "Chile":\n        raise KeyboardInterrupt\n    with open("calls"',
+    )
+    edit("own.yaml", "scorers:", "run: {concurrency: 1}\nscorers:")
+    call("run", "own.yaml")
+    assert n_calls() == 2 + 3
+    edit("app.py", '"nothing"', '"no idea at all"')
+    [note] = notes(call("run", "own.yaml"))
+    assert "so 3 answers are made again; the earlier ones used 3 requests" in note
+    assert "cost 0.75 USD" in note
+
+
+def test_a_name_without_earlier_answers_says_that_none_are_kept(folder: Path) -> None:
+    write_other_experiment("other")
+    edit("app.py", '"nothing"', '"no idea at all"')
+    [note] = notes(call("run", "other.yaml", "--keep-answers"))
+    assert note == "note: other/app: its name has no answers from before a change to keep"
+
+
 def test_answers_kept_twice_name_both_changes(folder: Path) -> None:
     edit("app.py", '"Paris"', '"Marseille"')
     call("run", "own.yaml", "--keep-answers")

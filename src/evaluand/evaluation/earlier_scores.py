@@ -52,10 +52,12 @@ class EarlierGrades(EarlierWork[Unit]):
     def can_repeat(self, manifest: Manifest) -> bool:
         return not self.scorer.is_batch
 
+    def usage_of(self, record: list[Any]) -> list[Any]:
+        return [usage for row in record[1] for usage in row[_N_CELLS : _N_CELLS + 1]]
+
     def compared(self, record: list[Any]) -> Any:
-        digest, rows = record
-        has_cost = any(usage for row in rows for usage in row[_N_CELLS : _N_CELLS + 1])
-        return None if has_cost else [digest, [row[:_N_CELLS] for row in rows]]
+        digest, rows, *_ = record
+        return [digest, [row[:_N_CELLS] for row in rows]]
 
 
 @dataclass
@@ -118,9 +120,6 @@ class EarlierScores(EarlierGrades):
     def spec_in(self, manifest: Manifest) -> Mapping[str, Any] | None:
         spec: Mapping[str, Any] | None = manifest["spec"]["scorers"].get(self.name)
         return spec
-
-    def usage_in(self, manifest: Manifest) -> Any:
-        return manifest.get("usage", {}).get(self.name)
 
     def count_slots(self, manifest: Manifest) -> int:
         return sum(self.store.manifest(RUNS, manifest["provenance"]["run"])["counts"].values())

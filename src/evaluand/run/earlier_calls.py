@@ -77,8 +77,11 @@ class EarlierCalls(EarlierWork[Call]):
     def can_repeat(self, manifest: Manifest) -> bool:
         return "view" not in manifest["spec"]  # which is not stored with the dataset
 
+    def usage_of(self, record: list[Any]) -> list[Any]:
+        return record[9:10]
+
     def compared(self, record: list[Any]) -> Any:
-        return None if record[9] else record[:6]
+        return record[:6]
 
     def seconds_of(self, manifest: Manifest, n_slots: int, record: list[Any]) -> float:
         return float(record[8] / 1e6 + (manifest["provenance"].get("prepared") or 0) / CHECKED)

@@ -168,10 +168,6 @@ class EarlierWork(ABC, Generic[U]):
     def spec_in(self, manifest: Manifest) -> Mapping[str, Any] | None:
         """The spec of the same code in a manifest; None where it was not there."""
 
-    def usage_in(self, manifest: Manifest) -> Any:
-        """What the answers in sealed work have used."""
-        return manifest.get("usage")
-
     def count_slots(self, manifest: Manifest) -> int:
         """How many slots sealed work has."""
         return sum(manifest["counts"].values())
@@ -181,8 +177,16 @@ class EarlierWork(ABC, Generic[U]):
         return True
 
     @abstractmethod
+    def usage_of(self, record: list[Any]) -> list[Any]:
+        """What giving an answer has used: none where nothing is known of it.
+
+        Args:
+            record: as JSON.
+        """
+
+    @abstractmethod
     def compared(self, record: list[Any]) -> Any:
-        """What must be the same in an answer that is given again; None if giving it has cost something.
+        """What must be the same in an answer that is given again.
 
         Args:
             record: as JSON.
@@ -237,13 +241,24 @@ class EarlierWork(ABC, Generic[U]):
         """
         sources = [] if manifest["fresh"] else self.others(manifest["id"])
         kept = sources_in(kept_in(manifest, self.what))
-        used = "" if manifest["fresh"] or kept else self._earlier_usage()
-        if not (sources or kept or used):
+        changes = [] if manifest["fresh"] or kept else self.changes
+        if not (sources or kept or changes):
             return
         open_slots = find_open()
         yield from self.reused(open_slots, sources, self.inputs.observer)
         yield from self._kept_lines(kept, open_slots, self.inputs.observer)
-        if used and (n := self.count_kept(open_slots, self._named)):
+        if changes:
+            self._warn_of_costs(open_slots, label)
+
+    def _warn_of_costs(self, open_slots: OpenSlots, label: str) -> None:
+        """Warns of answers that are made again since the code has changed, if the earlier ones have cost something."""
+        n, used = 0, UsageTotal()
+        if any("digest" not in made or made.get("usage") for made in self._named.values()):
+            for line in self._kept_lines(self._named, open_slots, None):
+                n += 1
+                for usage in self.usage_of(orjson.loads(line)[1:]):
+                    used.add(usage)
+        if used.cost or used.input_tokens or used.output_tokens:
             warn(
                 f"{label}: {'; '.join(self.changes)}, so {n:,} {self.what} are made again; the"
                 f" earlier ones used {used}; --keep-answers (keep_answers=True) takes them over"
@@ -300,12 +315,10 @@ class EarlierWork(ABC, Generic[U]):
 
     @property
     def _newest(self) -> Manifest | None:
-        """The newest work of the name, without what was begun anew with the code as it is now."""
-        return next((made for made in self._named.values() if "digest" in made or self._differs(made)), None)
-
-    def _differs(self, made: Manifest) -> bool:
-        """Whether work has answers of another code: its own, or those that it keeps."""
-        return self.spec_in(made) != self.inputs.identity.spec or bool(kept_in(made, self.what))
+        """The newest work of the name with answers of another code: its own, or those that it keeps."""
+        own, works = self.inputs.identity.spec, [*self._named.values()]
+        others = (made for made in works if self.spec_in(made) != own or kept_in(made, self.what))
+        return next(others, works[0] if works and self.inputs.changed_files else None)
 
     @cached_property
     def changes(self) -> list[str]:
@@ -366,12 +379,6 @@ class EarlierWork(ABC, Generic[U]):
             for slot, key, record in records:
                 node = inputs.of(slot)
                 yield key, record, None if observer is None or node is None else observer.renew(node, inputs.nodes)
-
-    def _earlier_usage(self) -> str:
-        """What the answers from before a change have used, in words; empty if nothing, or nothing has changed."""
-        newest = self._newest if self.changes else None
-        used = UsageTotal.read(self.usage_in(newest)) if newest else UsageTotal()
-        return str(used) if used.cost or used.input_tokens or used.output_tokens else ""
 
     # -- the check
 
@@ -436,8 +443,8 @@ class EarlierWork(ABC, Generic[U]):
             for slot, _, stored in records:
                 node, record = inputs.of(slot), orjson.loads(orjson.dumps(stored))
                 only_read = _only_reads(node, inputs.nodes) and self.inputs.holds(node, inputs)
-                if only_read and (answer := self.compared(record)) and self.seconds_of(manifest, n, record) <= _LONGEST:
-                    found.append((slot, answer))
+                if only_read and not any(self.usage_of(record)) and self.seconds_of(manifest, n, record) <= _LONGEST:
+                    found.append((slot, self.compared(record)))
         return found
 
     def _repeat(self, id: str, slots: Sequence[int]) -> dict[int, Any]:

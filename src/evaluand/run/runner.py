@@ -231,6 +231,7 @@ class Runner:
         )
         if "digest" in manifest:
             why = [f"nothing to do: the same task, dataset and seed were run on {manifest['created'][:16]}Z", checked]
+            why += ["--fresh (fresh=True) makes again what was kept"] if "kept" in manifest else []
             receipt = Receipt(calls.total, kept=calls.total)
             if self.policy.shared_budget:
                 self.policy.shared_budget.count_earlier(f"runs/{manifest['id']}", manifest.get("spent", {}))
@@ -359,8 +360,11 @@ class Runner:
         facts |= {"prepared": round(prepared, 3)} if prepared > 1 else {}
         facts |= {"before": earlier.before} if earlier.before else {}
         facts |= {"covered": list(identity.covered)} if identity.covered else {}
+        kept = earlier.keeping(request)
+        if request.keep_answers and not kept:
+            warn(f"{shown_name(request.name or calls.task.name)}: its name has no answers from before a change to keep")
         made_of = provenance(request.origin) | facts | _defaulted(calls.dataset)
-        return facts_of([earlier], earlier.keeping(request), fresh=request.fresh) | {"provenance": made_of}
+        return facts_of([earlier], kept, fresh=request.fresh) | {"provenance": made_of}
 
     def _why(self, calls: Calls, earlier: EarlierCalls, manifest: Manifest, request: Request, called: int) -> str:
         """Why there was work to do, in words."""
