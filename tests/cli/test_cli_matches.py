@@ -29,10 +29,15 @@ from urllib.request import urlopen
 from evaluand import comparison_scorer, report_usage
 
 
-def interrupted(first, second):
+def stopping(first, second):
     if (Path(__file__).parent / "stop").exists() and "G" in (first, second):
         raise KeyboardInterrupt
     return cased(first, second)
+
+
+@comparison_scorer(version="1")
+def interrupted(first, second):
+    return stopping(first, second)
 
 
 def broken(first, second):
@@ -48,7 +53,7 @@ def service(first, second):
 
 def paid(first, second):
     report_usage(input_tokens=3, cost=0.5, currency="EUR")
-    return interrupted(first, second)
+    return stopping(first, second)
 
 
 def costly(first, second):
