@@ -316,7 +316,7 @@ def test_interrupted_comparisons_of_somebody_else_are_not_resumed(
 
 @pytest.mark.usefixtures("run_folder")
 def test_options_with_credentials_are_not_stored(run_folder: Path) -> None:
-    judge = "{function: 'app.py:interrupted', version: 'https://me:secret@host'}"
+    judge = "{function: 'app.py:stopping', version: 'https://me:secret@host'}"
     (run_folder / "stop").touch()
     stopped = call("compare", "--pairwise", "casing", "--judge", judge, "--name", "all")
     assert "run the same command again to continue" in stopped.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import importlib
 import importlib.util
 import json
@@ -10,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 from support.fingerprinted import executed, of
 
@@ -536,8 +538,11 @@ def test_ordinary_code_without_source_stays_pinned() -> None:
     ("before", "after"),
     [
         ("import decimal\ndecimal.getcontext().prec = 4\n", "import decimal\ndecimal.getcontext().prec = 5\n"),
-        ("import numpy\nnumpy.seterr(all='ignore')\n", "import numpy\nnumpy.seterr(all='raise')\n"),
-        ("import yaml\ndef make(*a):\n    return 1\nyaml.add_constructor('!x', make)\n", "import yaml\n"),
+        ("import numpy\nnumpy.seterr(over='ignore')\n", "import numpy\nnumpy.seterr(over='raise')\n"),
+        (
+            "import yaml\nclass L(yaml.SafeLoader):\n    pass\nyaml.add_constructor('!x', len, L)\n",
+            "import yaml\nclass L(yaml.SafeLoader):\n    pass\n",
+        ),
         ("import json\njson.dumps = str\n", "import json\njson.dumps = repr\n"),
     ],
 )
@@ -545,7 +550,7 @@ def test_statements_that_change_a_library_count_as_code(tmp_path: Path, before: 
     rest = "def answer(x):\n    return x\n"
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    with pytest.MonkeyPatch.context() as patched:
+    with pytest.MonkeyPatch.context() as patched, decimal.localcontext(), np.errstate():
         patched.setattr("json.dumps", json.dumps)
         first, second = of(tmp_path / "a", before + rest), of(tmp_path / "b", after + rest)
     assert first.digest != second.digest
@@ -556,7 +561,7 @@ def test_statements_that_only_say_something_are_no_part_of_code(tmp_path: Path) 
     rest = "def answer(x):\n    return x\n"
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    loud = "import logging, sys\nlogging.basicConfig(level=30)\nprint('hello')\nsys.path.insert(0, '.')\n"
+    loud = "import logging, sys\nlogging.captureWarnings(False)\nprint('hello')\nsys.path.insert(0, sys.path.pop(0))\n"
     assert of(tmp_path / "a", loud + rest).digest == of(tmp_path / "b", rest).digest
 
 

@@ -78,6 +78,7 @@ def test_a_judge_with_a_model_is_measured_by_its_card(measured: tuple[Run, Judge
     assert card.judge.model == "tiny-2026"  # by which name it answers
 
 
+@pytest.mark.filterwarnings("ignore:large of numbers/mine")
 @pytest.mark.parametrize(
     ("rubric", "settings", "options", "changed"),
     [
@@ -108,6 +109,7 @@ def test_what_changes_no_verdict_keeps_the_card(measured: tuple[Run, JudgeCard],
     assert (found.status, found.card.id) == ("measured", card.id)  # type: ignore[union-attr]
 
 
+@pytest.mark.filterwarnings("ignore:large of numbers/mine")
 def test_a_card_of_one_kind_is_none_of_another(measured: tuple[Run, JudgeCard], server: ChatServer) -> None:
     run, _ = measured
     found = standing(run, Jury(rubric=LARGE, models=[model(server), model(server, name="other")]))
