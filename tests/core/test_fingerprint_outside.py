@@ -179,6 +179,7 @@ def said(where: str, what: str, why: str) -> str:
         ("import os\ndef answer(x):\n    return os.getcwd() + x\n", "os.getcwd", FOLDER),
         ("import os\ndef answer(x):\n    return os.path.abspath(x)\n", "os.path.abspath", FOLDER),
         ("def answer(x):\n    return str(x.absolute())\n", "x.absolute", FOLDER),
+        ("import os\ndef answer(x):\n    return os.path.relpath(__file__)\n", "os.path.relpath", FOLDER),
         (
             "import shutil\ndef answer(x):\n    return shutil.get_terminal_size()\n",
             "shutil.get_terminal_size",
@@ -555,6 +556,14 @@ def test_statements_that_change_a_library_count_as_code(tmp_path: Path, before: 
         first, second = of(tmp_path / "a", before + rest), of(tmp_path / "b", after + rest)
     assert first.digest != second.digest
     assert "app.top-level statements" in " ".join(explain(first.parts, second.parts))
+
+
+def test_what_such_a_statement_gives_to_a_library_counts_even_if_it_counts_the_statement(tmp_path: Path) -> None:
+    source = "import json\ndef text(x):\n    return {}(x)\njson.dumps = text\ndef answer(x):\n    return x\n"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("json.dumps", json.dumps)
+        first, second = (of(tmp_path / kind, source.format(kind)) for kind in ("str", "repr"))
+    assert explain(first.parts, second.parts) == ["app.text changed"]
 
 
 def test_statements_that_only_say_something_are_no_part_of_code(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from support.labelled import label_numbers, play_numbers
 
 from evaluand import Evaluation, Evaluator, MemoryStore, Run
 from evaluand.comparison.gates import check_gates
+from evaluand.core.errors import EvaluandWarning
 from evaluand.evaluation import OutputView
 from evaluand.judges import Judge, Jury, make_card, read_labelled_evaluation, standings
 from evaluand.judges.cards.card import JudgeCard
@@ -78,7 +79,6 @@ def test_a_judge_with_a_model_is_measured_by_its_card(measured: tuple[Run, Judge
     assert card.judge.model == "tiny-2026"  # by which name it answers
 
 
-@pytest.mark.filterwarnings("ignore:large of numbers/mine")
 @pytest.mark.parametrize(
     ("rubric", "settings", "options", "changed"),
     [
@@ -95,7 +95,8 @@ def test_whatever_may_change_a_verdict_makes_the_card_stale(
     rubric: Any, settings: Any, options: Any, changed: str, measured: tuple[Run, JudgeCard], server: ChatServer
 ) -> None:
     run, card = measured
-    found = standing(run, Judge(rubric={**LARGE, **rubric}, model=model(server, **settings), **options))
+    with pytest.warns(EvaluandWarning, match="so 40 scores of large are made again; the earlier ones used"):
+        found = standing(run, Judge(rubric={**LARGE, **rubric}, model=model(server, **settings), **options))
     assert found.status == "stale"
     assert found.text.startswith("stale: ")
     assert found.finding == f"stale: {changed} changed since card {card.id[:12]}"
@@ -109,10 +110,10 @@ def test_what_changes_no_verdict_keeps_the_card(measured: tuple[Run, JudgeCard],
     assert (found.status, found.card.id) == ("measured", card.id)  # type: ignore[union-attr]
 
 
-@pytest.mark.filterwarnings("ignore:large of numbers/mine")
 def test_a_card_of_one_kind_is_none_of_another(measured: tuple[Run, JudgeCard], server: ChatServer) -> None:
     run, _ = measured
-    found = standing(run, Jury(rubric=LARGE, models=[model(server), model(server, name="other")]))
+    with pytest.warns(EvaluandWarning, match="so 40 scores of large are made again"):
+        found = standing(run, Jury(rubric=LARGE, models=[model(server), model(server, name="other")]))
     assert (found.status, found.card) == ("unmeasured", None)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -225,6 +226,17 @@ def test_grades_lost_beside_a_new_scorer_are_asked_for_too(store: DirectoryStore
     flip_a_bit(store.root / "evaluations" / first.id / first.manifest["tables"]["scores/same"]["file"])
     with pytest.warns(EvaluandWarning), pytest.raises(Aborted, match=r"10 stored grades are lost .* cost 5.00 EUR"):
         Evaluator().evaluate(graded, scorers | {"alike": FunctionScorer(alike, version="1")}, name="doubled")
+
+
+def test_answers_that_are_never_reused_are_not_asked_for(store: DirectoryStore) -> None:
+    def now(input: str) -> str:
+        report_usage(cost=0.5, currency="EUR")
+        return f"{input} {time.time()}"
+
+    first = Runner(store).run(now, DATA, name="now")
+    flip_a_bit(store.root / "runs" / first.id / first.manifest["tables"]["responses"]["file"])
+    second = Runner(store).run(now, DATA, name="now")
+    assert (second.receipt and second.receipt.called, second.counts) == (ROWS, {"completed": ROWS})
 
 
 @pytest.fixture(scope="module")

@@ -551,19 +551,19 @@ class _Job:
                 written[name] = ScoreTable(draft, name, schema, self.used.setdefault(name, RowUsage()))
             if self.known:
                 self._write_known(written, self.known)
-            kept = {name: of for name, of in self.grading.scorers.items() if isinstance(of, StoredScores)}
-            for name, scores in kept.items():
+            stored = {name: of for name, of in self.grading.scorers.items() if isinstance(of, StoredScores)}
+            for name, scores in stored.items():
                 scores.write(written[name], draft)
             lanes = zip(self.lanes, names, strict=True)
             digest = ids.digest_of_digests([self._write(written[name], name, lane) for lane, name in lanes])
             counts = {name: table.counts for name, table in written.items()}
             facts: dict[str, Any] = {"digest": digest.hex(), "counts": counts, "sealed": now()}
             used = {name: rows.total.to_dict() for name, rows in self.used.items() if rows.total}
-            used |= {name: scores.usage for name, scores in kept.items() if scores.usage}
+            used |= {name: scores.usage for name, scores in stored.items() if scores.usage}
             facts |= ({"usage": used} if used else {}) | ({"spent": spent} if spent else {})
             manifest = self.manifest
             for name in names:
-                if name not in kept:
+                if name not in stored:
                     manifest = self.earlier[name].recount(manifest, partial(self.grading.open_slots, name))
             draft.seal(manifest | facts)
         self.usage = {name: rows.made_now.to_dict() for name, rows in self.used.items() if rows.made_now}

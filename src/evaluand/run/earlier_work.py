@@ -109,6 +109,7 @@ def kept_in(manifest: Manifest, what: str) -> list[dict[str, Any]]:
 
 
 def sources_in(entries: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The ids of the work from which answers were kept, by the entries of `kept`."""
     return [id for entry in entries for id in entry["from"]]
 
 
@@ -423,6 +424,8 @@ class EarlierWork(ABC, Generic[U]):
         drawn = self._repeatable(sealed, n, np.array(sorted(chance.sample(range(n), min(_DRAWN, n)))))
         chosen = dict(sorted(chance.sample(drawn, min(CHECKED, len(drawn)))))
         repeated = self._repeat(sealed["id"], [*chosen]) if chosen else {}
+        if chosen and not repeated:  # in time; another process may have more of it
+            return True, _NOT_REPEATED
         chosen = {slot: answer for slot, answer in chosen.items() if slot in repeated}
         is_same = repeated == chosen
         self.store.add_check(self.kind, sealed["id"], key, {"work": self.code, "same": is_same, "rows": [*chosen]})

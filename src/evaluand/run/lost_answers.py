@@ -42,7 +42,7 @@ def settle_lost(
     Args:
         manifest: of the open work.
         lane: its lane, after all answers were taken over that there are.
-        inputs: knows the answers of the lane that depend on nobody knows what.
+        inputs: knows the answers of the lane that depend on nobody knows what, and whether stored ones are reused.
         tally: of the lane.
         answer: the word for one of its answers.
         repeat: whether lost answers may be made again where that costs.
@@ -52,7 +52,7 @@ def settle_lost(
         Aborted: they cost, and nobody has asked to make them again.
     """
     lost = lane.find_lost()
-    before = _find_damaged(store, manifest, lane, part)
+    before = _find_damaged(store, manifest, lane, part) if inputs.identity.pinned else _Damaged()
     n = min(lost.rows + before.rows, lane.slots - lane.n_done) + len(inputs.undefined)
     if n <= 0 or store.is_sealed(manifest["kind"], manifest["id"]):
         return

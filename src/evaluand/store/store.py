@@ -431,29 +431,30 @@ def find_sealed(store: Store, kind: str, *origins: str) -> list[Manifest]:
     return sorted(found, key=lambda manifest: str(manifest["created"]), reverse=True)
 
 
-def find_made_from(store: Store, kind: str, origin: str, id: str) -> list[Manifest]:
-    """The manifests of the artifacts of a kind, open ones too, that were made from an artifact, newest first.
+def find_made_from(store: Store, kind: str, origin: str, *ids: str) -> list[Manifest]:
+    """The manifests of the artifacts of a kind, open ones too, made from any of some artifacts, newest first.
 
     Those that are damaged are left out, with a warning.
 
     Args:
-        origin: the kind of that artifact.
+        origin: the kind of these artifacts.
     """
     warn_of_unread(store, kind)
     if find_kind(kind).found_by:
         is_id = find_kind(origin).is_found_by_id
-        ids = store.find(kind, id if is_id else (sealed_manifest(store, origin, id) or {}).get("digest", ""))
+        keys = ids if is_id else [(sealed_manifest(store, origin, id) or {}).get("digest", "") for id in ids]
+        candidates = [*dict.fromkeys(made for key in keys for made in store.find(kind, key))]
     else:  # their ids do not stand for what they were made from
-        ids = store.ids(kind)
-    found = [manifest for each in ids if (manifest := _manifest_if_sound(store, kind, each)) is not None]
-    found = [manifest for manifest in found if _is_made_from(manifest, (origin, id))]
-    return sorted(found, key=lambda manifest: str(manifest["created"]), reverse=True)
+        candidates = store.ids(kind)
+    origins_asked = {(origin, id) for id in ids}
+    found = (manifest for made in candidates if (manifest := _manifest_if_sound(store, kind, made)) is not None)
+    chosen = (manifest for manifest in found if _is_made_from(manifest, origins_asked))
+    return sorted(chosen, key=lambda manifest: str(manifest["created"]), reverse=True)
 
 
 def find_sealed_from(store: Store, kind: str, origin: str, *ids: str) -> list[Manifest]:
-    """The manifests of the sealed artifacts that `find_made_from` finds from any of some artifacts, newest first."""
-    made = {each["id"]: each for id in ids for each in find_made_from(store, kind, origin, id) if "digest" in each}
-    return sorted(made.values(), key=lambda manifest: str(manifest["created"]), reverse=True)
+    """The manifests of the sealed artifacts among those that `find_made_from` finds."""
+    return [manifest for manifest in find_made_from(store, kind, origin, *ids) if "digest" in manifest]
 
 
 def warn_of_unread(store: Store, kind: str) -> None:
@@ -464,9 +465,9 @@ def warn_of_unread(store: Store, kind: str) -> None:
         warn(f"{damaged}: {list_places(unread)}; what may belong here is left out; see `evaluand verify`")
 
 
-def _is_made_from(manifest: Manifest, key: tuple[str, str]) -> bool:
+def _is_made_from(manifest: Manifest, keys: set[tuple[str, str]]) -> bool:
     with suppress(EngineError):  # the manifest does not say
-        return key in origins(manifest)
+        return not keys.isdisjoint(origins(manifest))
     return False
 
 

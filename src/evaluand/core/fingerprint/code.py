@@ -70,6 +70,7 @@ class Code:
         self.value, self.variable, self.ignores_changes = walk.value, walk.variable, walk.ignores_changes
         self.sources = Sources()
         self._constants: dict[tuple[int, str], bytes] = {}
+        self._top_level: dict[int, list[bytes]] = {}
 
     def token(self, value: Any, place: Place) -> bytes | None:
         """The token of something that is code, or wraps it; None for other values."""
@@ -255,22 +256,18 @@ class Code:
 
     def _effects(self, namespace: Namespace) -> list[bytes]:
         """The token of the statements at the top of a module that change a library, such as an option of it."""
-        source = self.sources.of(self.homes.of_namespace(namespace).file, namespace)
-        if source is None or not source.effects:
-            return []
-        names = CodeNames(ast.Module([], []), namespace, self.homes)
-        nodes = [
-            node
-            for node, changed in source.effects
-            if any(names.named(part).partition(".")[0] not in _NOT_CHANGED for at in changed for part in ast.walk(at))
-        ]
-        uses = Uses(chains_of(nodes))
-        text = "\n".join(map(text_of, nodes)).encode()
+        if id(namespace) not in self._top_level:
+            source = self.sources.of(self.homes.of_namespace(namespace).file, namespace)
+            names = CodeNames(ast.Module([], []), namespace, self.homes)
+            nodes = [node for node, changed in (source.effects if source else ()) if _reach_library(changed, names)]
+            uses, text = Uses(chains_of(nodes)), "\n".join(map(text_of, nodes)).encode()
 
-        def content(place: Place) -> bytes:
-            return mix("effects", leaf("source", text), *self._used(uses, namespace, place))
+            def content(place: Place) -> bytes:
+                return mix("effects", leaf("source", text), *self._used(uses, namespace, place))
 
-        return [self._constant(namespace, "top-level statements", content)] if nodes else []
+            tokens = [self._constant(namespace, "top-level statements", content)] if nodes else []
+            self._top_level[id(namespace)] = tokens
+        return self._top_level[id(namespace)]
 
     def _module(self, module: types.ModuleType) -> bytes:
         home, known = self.homes.of(module), self.parts.known(module)
@@ -339,6 +336,12 @@ class Code:
             token = self.variable(kind, name, value, place.named(f"{place.shown}.{name}"))
             tokens.append(leaf("member", name.encode()) + token)
         return tokens, covered
+
+
+def _reach_library(changed: list[ast.expr], names: CodeNames) -> bool:
+    """Whether what a statement calls or changes belongs to a library that answers may depend on."""
+    parts = (part for expression in changed for part in ast.walk(expression))
+    return any(names.named(part).partition(".")[0] not in _NOT_CHANGED for part in parts)
 
 
 def _is_bound(function: Any) -> bool:

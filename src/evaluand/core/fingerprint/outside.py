@@ -35,7 +35,7 @@ ASKS = "asks about a file without opening it, which cannot be observed"
 PROCESSES = "works in other processes, in which opened files cannot be observed"
 
 FINDS_ITSELF = frozenset(
-    str.split("abspath absolute realpath relpath resolve")
+    str.split("abspath absolute realpath resolve")
 )  # asked of the file of the code, these say where it is
 LIFTED_BY_FILES = frozenset((NATIVE, ASKS, PROCESSES))  # where `files` are declared, their user has said what is read
 SHOWN_IS_HARMLESS = frozenset(
