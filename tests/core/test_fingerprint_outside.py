@@ -574,8 +574,16 @@ def test_statements_that_only_say_something_are_no_part_of_code(tmp_path: Path) 
     assert of(tmp_path / "a", loud + rest).digest == of(tmp_path / "b", rest).digest
 
 
-def test_a_docstring_that_code_reads_counts(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "'{}'\ndef answer(x):\n    return __doc__ + x\n",
+        "def helper(): pass\nhelper.__doc__ = '{}'\ndef answer(x):\n    return helper.__doc__ + x\n",
+        "import enum\nclass E(enum.Enum):\n    A = 1\nE.A.label = '{}'\ndef answer(x):\n    return E.A.label + x\n",
+    ],
+    ids=["of_the_module", "set_later", "attribute_of_a_member"],
+)
+def test_texts_beside_the_code_that_it_reads_count(tmp_path: Path, text: str) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    rest = "def answer(x):\n    return __doc__ + x\n"
-    assert of(tmp_path / "a", "'Answer:'\n" + rest).digest != of(tmp_path / "b", "'Reply:'\n" + rest).digest
+    assert of(tmp_path / "a", text.format("Answer:")).digest != of(tmp_path / "b", text.format("Reply:")).digest

@@ -123,6 +123,10 @@ def test_kept_answers_cost_no_call_and_every_number_of_them_says_so(
         assert f"note: {said}" in call("export", artifact, "-o", "values.csv").stderr
     call("report", "own", "-o", "own.html")
     assert said in Path("own.html").read_text()
+    for command in ("run own.yaml --gate accuracy>=0", "compare own/app own/app --gate accuracy>=0"):
+        gated = call(*command.split(), "--junit", "junit.xml")
+        assert gated.exit_code == 0, gated.output
+        assert said in Path("junit.xml").read_text(), command
     run = Run.open(DirectoryStore(".evaluand"), "own/app")
     [kept] = run.manifest["kept"]
     assert (kept["changes"], kept["kept"], kept["of"]) == ([change], 2, 2)

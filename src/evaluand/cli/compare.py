@@ -157,7 +157,7 @@ def command(options: _Options) -> None:
         show_gates(results)
         again = suggest_command("show", comparison.id[:SHORT_ID], store.root)
         click.echo(f"\ncomparison {comparison.id[:SHORT_ID]}; again: {safe(again)}")
-    conclude(results, options.junit)
+    conclude(results, options.junit, comparison.caveats)
 
 
 def _find_labelled(store: FolderStore, text: str) -> list[tuple[str, Evaluation]]:

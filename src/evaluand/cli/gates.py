@@ -77,10 +77,11 @@ def gate_facts(results: Iterable[GateResult]) -> list[Facts]:
     return [{**facts, "message": name_store(facts["message"])} for facts in list_gates(results)]
 
 
-def conclude(results: list[Facts], junit: Path | None, *, failed: bool = False) -> None:
+def conclude(results: list[Facts], junit: Path | None, caveats: Sequence[str] = (), *, failed: bool = False) -> None:
     """Writes the JUnit file, and exits with the code that fits the results.
 
     Args:
+        caveats: of the numbers behind the gates.
         failed: the command had an error, whatever the gates say.
 
     Raises:
@@ -88,7 +89,7 @@ def conclude(results: list[Facts], junit: Path | None, *, failed: bool = False) 
     """
     if junit:
         with replaced(junit) as file:
-            file.write(junit_xml(results))
+            file.write(junit_xml(results, caveats))
     if failed:
         raise Exit(1)
     if not all(result["passed"] for result in results):
@@ -98,11 +99,12 @@ def conclude(results: list[Facts], junit: Path | None, *, failed: bool = False) 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit_xml(results: Sequence[Mapping[str, Any]]) -> bytes:
+def junit_xml(results: Sequence[Mapping[str, Any]], caveats: Sequence[str] = ()) -> bytes:
     """A test suite with a case for each gate and evaluation.
 
     Args:
         results: with `gate`, `subject`, `passed` and `message`.
+        caveats: of the numbers behind them.
 
     Example:
         >>> junit_xml([{"gate": "accuracy >= 1", "subject": "bot", "passed": True, "message": "1"}]).count(b"<testcase")
@@ -117,6 +119,8 @@ def junit_xml(results: Sequence[Mapping[str, Any]]) -> bytes:
         else:
             failure = ElementTree.SubElement(case, "failure", message=_xml(result["message"]))
             failure.text = _xml(f"{result['gate']}\n{result['message']}")
+    if caveats:
+        ElementTree.SubElement(suite, "system-out").text = _xml("\n".join(caveats))
     return bytes(ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True))
 
 

@@ -152,7 +152,7 @@ def compare_pairwise(
         checked = gate_facts(check_rating_gates(rules, ratings, allow_unmeasured_judges=allowed))
     facts = tournament_facts(name or "matches", matches, ratings)
     failed = _print(store, facts, name, words, checked, as_json=as_json)
-    conclude(checked, options["junit"], failed=failed)
+    conclude(checked, options["junit"], facts["caveats"], failed=failed)
 
 
 def comparison_origin(manifest: Manifest) -> ComparisonOrigin | None:

@@ -115,14 +115,15 @@ def command(options: _Options) -> None:
         found = [each for source in options.sources for each in _find_matches(store, source, reading)]
         ratings = rate(*found, name=options.name, **vars(options.rating))
         results = gate_facts(check_rating_gates(rules, ratings, allow_unmeasured_judges=options.allow_unmeasured))
+    facts = ratings_facts(ratings)
     if options.as_json:
-        print_json(ratings_facts(ratings) | {"gates": results})
+        print_json(facts | {"gates": results})
     else:
-        show(ratings_table(ratings_facts(ratings)))
+        show(ratings_table(facts))
         show_gates(results)
         again = suggest_command("show", ratings.id[:SHORT_ID], store.root)
         click.echo(f"\nratings {ratings.id[:SHORT_ID]}; again: {safe(again)}")
-    conclude(results, options.junit)
+    conclude(results, options.junit, [caveat for of in facts["sets"] for caveat in of["caveats"]])
 
 
 def _find_matches(store: FolderStore, source: str, reading: dict[str, Any]) -> list[Matches]:

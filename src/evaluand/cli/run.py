@@ -55,6 +55,7 @@ from evaluand.run.task import as_task
 from evaluand.store.addresses import Place
 from evaluand.store.folder_store import FolderStore
 from evaluand.store.opening import open_store
+from evaluand.store.store import caveats
 from evaluand.store.tables import FAILED
 from evaluand.tradeoff.trade import trades_without_confidences
 
@@ -159,7 +160,8 @@ def command(options: _Options) -> None:
             click.echo(f"note: {safe(note)}", err=True)
         if options.report:
             _write_report(store, experiment.name, results, checked)
-    conclude(checked, options.junit, failed=failed)
+    made = [(of.kind, of.id) for of in results.evaluations.values()]
+    conclude(checked, options.junit, caveats(store, made), failed=failed)
 
 
 def _read_experiment(options: _Options, store: FolderStore) -> Experiment:

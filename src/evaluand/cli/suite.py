@@ -104,7 +104,7 @@ def command(options: _Options) -> None:
             click.echo(f"\neach problem is an experiment; more: {safe(more)}")
     for failure in (*absent_sentences(facts, with_reason=False), *others):
         click.echo(f"error: {safe(failure)}", err=True)
-    return conclude(checked, options.junit, failed=bool(facts["failures"]))
+    return conclude(checked, options.junit, facts["caveats"], failed=bool(facts["failures"]))
 
 
 def _gates_of(suite: Suite, store: FolderStore) -> dict[str, list[Gate]]:

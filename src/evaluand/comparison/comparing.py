@@ -42,7 +42,7 @@ from evaluand.comparison.verdict import (
     verdict,
 )
 from evaluand.core import identity
-from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, NotFound, SpecError, first_fault
+from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, NotFound, SpecError, first_fault, warn
 from evaluand.core.key_columns import INDEX
 from evaluand.core.labels import short_labels
 from evaluand.core.near import keywords
@@ -214,7 +214,8 @@ class Comparison(Artifact):
         try:
             store: Any = WindowedStore(self.store, (index for index, _ in keys))
             return excerpts(Evaluation(store, self.evaluations[evaluation]).read_run(), keys)
-        except NotFound:
+        except NotFound as error:
+            warn(f"inputs and answers of {self.labels[evaluation]} are left out: {error}")
             return {}
 
 

@@ -112,17 +112,7 @@ def _upstream(store: Store, manifest: Manifest, where: str) -> Iterator[Fault]:
         try:
             found = store.manifest(kind, id).get("digest")
         except NotFound:
-            if _is_damaged(store, kind, id):
-                raise
             yield Fault(where, f"was made from {kind} {id}, which is not in this store")
             continue
         if digest is not None and found != digest:
             yield Fault(where, f"was made from {kind} {id} with the digest {digest}, which now has {found}")
-
-
-def _is_damaged(store: Store, kind: str, id: str) -> bool:
-    """Whether an artifact without a manifest is in the store."""
-    try:
-        return bool(store.damage(kind, id))
-    except NotFound:
-        return False

@@ -21,7 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from evaluand.core.errors import EngineError, Fault, NotFound, SpecError, warn
+from evaluand.core.errors import EngineError, Fault, NotFound, SpecError, plural, pluralize, warn
 from evaluand.core.identity import decode, encode
 from evaluand.store.addresses import Address
 from evaluand.store.catalog import Catalog
@@ -38,6 +38,7 @@ from evaluand.store.manifests import (
     OPEN,
     SEALED,
     TABLE_FILE,
+    UNKNOWN_KIND,
     DamagedFile,
     as_fault,
     blocked_fault,
@@ -110,7 +111,9 @@ class FolderStore:
         folder = self.folder(kind, id)
         manifest = read_manifest(folder, kind, id)
         if manifest is None:
-            raise NotFound(f"{folder.path}: {LOST}" if has_lost_manifest(folder) else f"no {kind} {id} in {self.root}")
+            if has_lost_manifest(folder):
+                raise EngineError(f"{folder.path}: {LOST}")
+            raise NotFound(f"no {kind} {id} in {self.root}")
         return manifest
 
     def is_sealed(self, kind: str, id: str) -> bool:
@@ -166,9 +169,7 @@ class FolderStore:
         try:
             manifest = self.manifest(kind, id)
         except NotFound:
-            if not has_lost_manifest(folder):
-                raise
-            return [Fault(str(folder.path), LOST)]
+            raise
         except EngineError as error:
             return [blocked_fault(folder) or as_fault(folder.path, error)]
         if "digest" in manifest:
@@ -212,7 +213,11 @@ class FolderStore:
         return {}
 
     def refs(self) -> list[Ref]:
-        return sorted(ref for _, ref in self.ref_files())
+        refs = [ref for _, ref in self.catalog.refs()]
+        if damaged := sum(isinstance(ref, Fault) and ref.code != UNKNOWN_KIND for ref in refs):
+            names = f"{plural(damaged, 'name')} {pluralize(damaged, 'is', 'are')} damaged"
+            warn(f"{names}: what had {pluralize(damaged, 'it', 'them')} goes by its id; see `evaluand verify`")
+        return sorted(ref for ref in refs if isinstance(ref, Ref))
 
     def named(self, name: str) -> list[Ref]:
         return [ref for _, ref in self._read_names(name) if isinstance(ref, Ref)]

@@ -157,7 +157,10 @@ class Code:
         for name in sorted(named):
             at = place.named(f"{place.shown} (default of {name})")
             yield leaf("default", name.encode()) + self.variable(function, name, named[name], at)
-        for name, value in sorted(function.__dict__.items()):
+        given = function.__dict__
+        if "__wrapped__" not in given and function.__doc__ not in (None, *code.co_consts[:1]):
+            given = given | {"__doc__": function.__doc__}  # which was set later
+        for name, value in sorted(given.items()):
             at = place.named(f"{place.shown}.{name}")
             yield leaf("attribute", name.encode()) + self.variable(function, name, value, at)
 
@@ -320,9 +323,11 @@ class Code:
         file = _file_of_class(kind, place.home)
         if issubclass(kind, enum.Enum):
             for name, member in kind.__members__.items():
-                at = place.named(f"{place.shown}.{name}")
-                self.lookup.attribute("value", member._value_)
-                tokens.append(leaf("member", name.encode()) + self.value(member._value_, at))
+                own = {part: value for part, value in vars(member).items() if not part.startswith("_")}
+                for part, value in {"value": member._value_, **own}.items():
+                    at = place.named(f"{place.shown}.{name}{'' if part == 'value' else f'.{part}'}")
+                    self.lookup.attribute(part, value)
+                    tokens.append(leaf("member", f"{name}.{part}".encode()) + self.value(value, at))
         for name, value in sorted(vars(kind).items()):
             if name in _ANNOTATIONS:
                 continue

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from evaluand.aggregation.aggregator import Aggregation, table_digest
 from evaluand.aggregation.kind import AGGREGATIONS
-from evaluand.core.errors import NotFound
+from evaluand.core.errors import NotFound, warn
 from evaluand.report.facts.aggregation import summary_facts
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.judges import judge_facts
@@ -42,10 +41,12 @@ class AggregationView(KindView):
     def facts(self, store: Store, id: str, head: Facts, choice: Choice) -> Facts:
         aggregation = Aggregation(store, id)
         found: Facts = {"tradeoffs": tradeoffs_facts(aggregation), "ratings": [], "judges": []}
-        with suppress(NotFound):  # its evaluations and runs may be in another store
+        try:
             evaluations = aggregation.evaluations
             found["judges"] = judge_facts(dict(zip(aggregation.labels, evaluations, strict=True)))
-            found["ratings"] = run_ratings_facts(store, [each.run for each in evaluations if each.run])
+            found["ratings"] = run_ratings_facts(store, [evaluation.read_run() for evaluation in evaluations])
+        except NotFound as error:  # its evaluations and runs may be in another store
+            warn(f"ratings are left out, which are found by the runs: {error}")
         return summary_facts(aggregation) | found
 
     def body(self, facts: Facts) -> Iterator[RenderableType]:
