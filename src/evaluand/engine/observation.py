@@ -95,8 +95,7 @@ class _Call:
     def __init__(self, observer: Observer[Any], unit: Any = None) -> None:
         self.observer, self._unit = observer, unit
         self.opened: dict[str, tuple[str, Stamp | str | None]] = {}  # name → path, and stamp or state of a listing
-        draws = observer.facts.draws
-        self._generators = [(module, _state_of(module)) for module in draws] if draws else ()
+        self._generators = [(module, _state_of(module)) for module in observer.draws] if observer.draws else ()
 
     def __enter__(self) -> None:
         _in_progress.add(self)
@@ -184,6 +183,7 @@ class Observer(Generic[U]):
 
     def __init__(self, facts: CodeFacts, ignored: Sequence[str | os.PathLike[str]] = ()) -> None:
         self.facts = facts
+        self.draws = facts.draws  # asked at each call
         self._ignored = tuple(os.path.abspath(folder) + os.sep for folder in ignored)
         self._earlier: dict[int, _Call] = {}  # a unit's slot → its last attempt, which failed
         self._ended: dict[int, str] = {}  # a unit's slot → the node of its inputs
