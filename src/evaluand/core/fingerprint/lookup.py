@@ -37,6 +37,7 @@ from evaluand.core.fingerprint.outside import (
     PROCESSES,
     SEEDS,
     SHOWN_IS_HARMLESS,
+    STATE,
     UNSEEDED,
     UNSET,
     WANTING,
@@ -335,10 +336,11 @@ class _Names:
             self._ignored.update(id(side) for side in (node.left, *node.comparators) if self._is_class(side))
             if all(isinstance(op, ast.Eq | ast.NotEq | ast.In | ast.NotIn) for op in node.ops):
                 sides = [node.left, *node.comparators]
-                functions = [side.func for side in sides if isinstance(side, ast.Call) and self._is_id(side.func)]
+                parts = [part for side in sides for part in (side.elts if isinstance(side, ast.Tuple) else [side])]
+                functions = [part.func for part in parts if isinstance(part, ast.Call) and self._is_id(part.func)]
                 both = len(functions) == len(sides)
-                self._ignored.update(map(id, functions if both else ()))
-                self._ignored.update(id(part) for part in ast.walk(node) if self.names.named(part) == "builtins.id")
+                own = (of for of in functions if both or self.names.named(of) == "builtins.id")
+                self._ignored.update(map(id, own))
         elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
             if self.names.named(node.value) in ("os.environ", "os.environb"):
                 self._ignored.add(id(node.value))
@@ -473,8 +475,8 @@ class _Names:
         if type(value).__name__ == "ufunc" and call is not None and _has(call, "where") and not _has(call, "out"):
             return UNSET
         by_name = METHODS.get(last) if "." in full.partition(".")[2] else None
-        if by_name == DATE:
-            return DATE
+        if by_name in (DATE, STATE):
+            return by_name
         if by_name in (UNSEEDED, CHANCE) or self._takes_seed(value, call):
             seed = None if call is None else seed_in(call) or self._positional_seed(value, call)
             if seed is None:

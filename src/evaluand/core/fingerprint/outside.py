@@ -80,7 +80,8 @@ _RULES = {
         "os.environ os.environb os.getenv os.getenvb os.path.expandvars os.path.expanduser pathlib.Path.home "
         "pathlib.Path.expanduser dotenv decouple os.get_terminal_size shutil.get_terminal_size locale.getlocale "
         "locale.getdefaultlocale locale.getpreferredencoding locale.getencoding locale.localeconv locale.nl_langinfo "
-        "locale.strcoll locale.strxfrm"
+        "locale.strcoll locale.strxfrm locale.setlocale gettext.find gettext.install gettext.translation "
+        "click.get_app_dir click.testing rich.console.Console rich.get_console"
     ),
     ARGUMENTS: "sys.argv sys.orig_argv",
     TYPED: "builtins.input sys.stdin sys.__stdin__ fileinput getpass",
@@ -143,6 +144,7 @@ _RULES = {
         "threading.get_native_id threading.active_count threading.enumerate threading.current_thread "
         "asyncio.current_task multiprocessing.current_process uuid.getnode tempfile.mkdtemp tempfile.mkstemp "
         "tempfile.mktemp tempfile.gettempdir tempfile.gettempdirb gc.get_objects gc.get_stats gc.get_count "
+        "importlib.metadata.entry_points importlib.metadata.version "
         "sys.getrefcount sys.getallocatedblocks shutil.which shutil.disk_usage xxhash.xxhash_cffi resource"
     ),
     MOVES: "os.chdir os.fchdir contextlib.chdir",
@@ -202,7 +204,8 @@ WANTING = {  # what gives the same again only with an argument, and the place of
     ),
     **dict.fromkeys(("time.gmtime", "time.asctime"), (0, DATE)),
     "time.strftime": (1, DATE),
-    "datetime.datetime.fromtimestamp": (1, ZONE),
+    **dict.fromkeys(("datetime.datetime.fromtimestamp", "pandas.Timestamp.fromtimestamp"), (1, ZONE)),
+    "dateutil.tz.gettz": (0, ZONE),
     "datetime.datetime.utcfromtimestamp": (0, DATE),
     "email.utils.formatdate": (0, DATE),
     "email.utils.format_datetime": (0, DATE),
