@@ -42,6 +42,11 @@ def secretly_changing(text: str) -> str:
     return text + WORDS.value
 
 
+def counting(text: str) -> str:
+    CALLS.value.append(text)
+    return str(len(CALLS.value))
+
+
 def slow_at_times(text: str) -> str:
     CALLS.value.append(text)
     if WORDS.value == "slow":
@@ -87,6 +92,13 @@ def test_the_first_other_process_repeats_two_answers_and_later_ones_none(tmp_pat
     called, run = run_in_another_process(store, steady)
     assert (called, why(run).endswith("; 2 answers repeated as a check, the same again")) == (2, True)
     assert [run_in_another_process(store, steady)[0] for _ in range(2)] == [0, 0]
+
+
+def test_what_depends_on_the_calls_before_is_found_although_the_first_rows_are_repeated(tmp_path: Path) -> None:
+    two = Dataset.from_rows([{"input": "a"}, {"input": "b"}])
+    run_in_another_process(DirectoryStore(tmp_path), counting, two)
+    _, run = run_in_another_process(DirectoryStore(tmp_path), counting, two)
+    assert why(run) == "unpinned, so never reused: 2 answers repeated as a check came out differently"
 
 
 def test_a_process_does_not_check_what_it_made(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ stored answers are read and given again. The rest is here, once for all of them:
 - *Keeping.* Code always counts, so a change of it makes calls and grades again. Where they cost money, that is said
   before, and `keep_answers` takes the stored ones over: the manifest says so, and every number made of them.
 - *The check.* The first process that reuses answers which it did not make, of code without a declared version, repeats
-  two of them, other rows at each check, and stores the outcome beside them. Later processes rely on it while Python,
-  the packages and the architecture are the same. One difference, and nothing of that code is reused. It is a second
-  net: what the names in the code do not allow is never reused. Not repeated are answers that cost something or took
-  long, and whose calls wrote files, reached out or came in batches.
+  two of them, the later row first and other rows at each check, and stores the outcome beside them. Later processes
+  rely on it while Python, the packages and the architecture are the same. One difference, and nothing of that code is
+  reused. It is a second net: what the names in the code do not allow is never reused. Not repeated are answers that
+  cost something or took long, and whose calls wrote files, reached out or came in batches.
 """
 
 from __future__ import annotations
@@ -452,7 +452,7 @@ class EarlierWork(ABC, Generic[U]):
 
     def _repeat(self, id: str, slots: Sequence[int]) -> dict[int, Any]:
         answers: dict[int, Any] = {}
-        policy = replace(self.policy, retries=0, budget=None, abort_on_error=False)
+        policy = replace(self.policy, concurrency=1, retries=0, budget=None, abort_on_error=False)
         with self.repeating(id, slots, policy) as (units, call, line), machinery():
 
             def keep(unit: U, outcome: Outcome) -> None:
@@ -461,7 +461,7 @@ class EarlierWork(ABC, Generic[U]):
                     answers[slot] = self.compared(record)
 
             with suppress(Aborted):  # by an error that stops a run; the answer is missing then
-                make_calls(units, call, keep, policy)
+                make_calls(reversed([*units]), call, keep, policy)  # so that what counts calls differs
         return answers
 
 
