@@ -81,7 +81,8 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
 
 
 def read_all(store: DirectoryStore) -> Reading:
-    reading: Reading = {"refs": attempt(store.refs), "list": attempt(lambda: listed(store))}
+    refs = attempt(lambda: sorted(ref for _, ref in store.ref_files()))
+    reading: Reading = {"refs": refs, "list": attempt(lambda: listed(store))}
     for kind, id in store.artifacts():
         reading[f"{kind}/{id}"] = manifest = attempt(lambda kind=kind, id=id: store.manifest(kind, id))
         for table in manifest.get("tables", {}) if isinstance(manifest, dict) else ():

@@ -50,6 +50,10 @@ class Calls:
             raise KeyboardInterrupt
         self.made.append(number)
 
+    def __fingerprint__(self) -> tuple[()]:
+        """Nothing: what is counted is no part of the code."""
+        return ()
+
 
 calls = Calls()
 

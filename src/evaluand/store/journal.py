@@ -19,6 +19,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from itertools import starmap
@@ -348,12 +349,11 @@ class WorkLog:
             warn(f"{lines} as not done; {consequence}: {list_places(places)}")
 
     def close(self) -> None:
-        try:
+        with ExitStack() as ending:  # from the last to the first, whatever fails
+            ending.callback(self._ahead.clear)
+            ending.callback(self._log.close)
+            ending.callback(self.leases.release)  # which says what was written
             self._log.sync()
-        finally:
-            self.leases.release()  # which says what was written
-            self._log.close()
-            self._ahead.clear()
 
     def _scan(self, number: int) -> None:
         segment = self._segments[number]
