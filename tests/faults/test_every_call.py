@@ -61,7 +61,7 @@ ROWS, STOPPED_AFTER = 6, 3
 NEVER = 1 << 30
 WIDTHS = 1, 3
 MOST_VARIED = 2
-TRIED = 10
+TRIED = int(os.environ.get("TRIED", 10))  # calls of each step that fail, by kind of fault
 
 # The path
 

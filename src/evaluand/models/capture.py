@@ -11,7 +11,6 @@ meanwhile; no SDK is imported. What they return, they return as before.
 from __future__ import annotations
 
 import functools
-import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +21,7 @@ from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
 from evaluand.core.errors import warn
+from evaluand.core.system import call_after_fork
 from evaluand.engine.observation import machinery
 from evaluand.models.usage import Block, Spending, count
 from evaluand.trace.spans import Span
@@ -162,8 +162,7 @@ class _Methods:
         self._lock = threading.Lock()
         self._replaced: list[tuple[type, str, Any, Any]] = []
         self._known: dict[tuple[type, str], tuple[Any, Any]] = {}
-        if hasattr(os, "register_at_fork"):  # not on Windows
-            os.register_at_fork(after_in_child=self._renew_lock)
+        call_after_fork(self._renew_lock)
 
     def _renew_lock(self) -> None:
         self._lock = threading.Lock()

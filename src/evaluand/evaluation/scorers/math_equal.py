@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 import selectors
 import subprocess
@@ -32,6 +31,7 @@ from typing import Annotated, Any, ClassVar, Final
 
 from evaluand.core.errors import DataError, described
 from evaluand.core.parameters import Within
+from evaluand.core.system import call_after_fork
 from evaluand.evaluation.final_answer import Region, Unreadable, final_answer
 from evaluand.evaluation.scorer import (
     NOTHING_EXPECTED,
@@ -277,4 +277,4 @@ _WORKER: Final = Path(__file__).with_name("math_worker.py")
 _LONGEST_START: Final = 60.0
 _ALONE: Final = ("-s", "-P", "-B")  # as -I, but the seed of hashes is read
 _CHILD: Final = _Child()
-os.register_at_fork(after_in_child=_CHILD.forget)
+call_after_fork(_CHILD.forget)
