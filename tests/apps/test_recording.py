@@ -308,7 +308,7 @@ for n in range(forks):
         finally:
             os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
-assert len(list(recording.store.root.glob("recordings/*/journal/records/*.lines"))) == forks
+assert len(list(recording.store.root.glob("recordings/*/journal/records/*.lines"))) >= forks
 print(recording.close().run.counts)
 """
 
