@@ -144,7 +144,7 @@ _RULES = {
         "threading.get_native_id threading.active_count threading.enumerate threading.current_thread "
         "asyncio.current_task multiprocessing.current_process uuid.getnode tempfile.mkdtemp tempfile.mkstemp "
         "tempfile.mktemp tempfile.gettempdir tempfile.gettempdirb gc.get_objects gc.get_stats gc.get_count "
-        "importlib.metadata.entry_points importlib.metadata.version "
+        "importlib.metadata.version "
         "sys.getrefcount sys.getallocatedblocks shutil.which shutil.disk_usage xxhash.xxhash_cffi resource"
     ),
     MOVES: "os.chdir os.fchdir contextlib.chdir",
