@@ -202,3 +202,14 @@ def test_a_name_that_cannot_be_read_for_a_moment_is_found(tmp_path: Path) -> Non
     store.refer("a/name", "runs", ID)
     with faulty(fails("read", lasts=False), 0):
         assert resolve(DirectoryStore(tmp_path), "a/name", "runs") == ("runs", ID)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="this system does not show open files")
+def test_a_journal_is_closed_although_the_disk_takes_neither_its_lines_nor_the_release(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    lane = open_lane(tmp_path)
+    assert lane.leases.claim(1) == (0, 0)
+    lane.append(b"[0,1]\n")
+    with faulty(fails("open", "write", "sync"), 0), pytest.raises(EngineError):
+        lane.close()
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -123,7 +123,7 @@ def command(options: _Options) -> None:
         show_gates(results)
         again = suggest_command("show", ratings.id[:SHORT_ID], store.root)
         click.echo(f"\nratings {ratings.id[:SHORT_ID]}; again: {safe(again)}")
-    conclude(results, options.junit, [caveat for of in facts["sets"] for caveat in of["caveats"]])
+    conclude(results, options.junit, [caveat for matches in facts["sets"] for caveat in matches["caveats"]])
 
 
 def _find_matches(store: FolderStore, source: str, reading: dict[str, Any]) -> list[Matches]:

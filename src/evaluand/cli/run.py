@@ -160,8 +160,8 @@ def command(options: _Options) -> None:
             click.echo(f"note: {safe(note)}", err=True)
         if options.report:
             _write_report(store, experiment.name, results, checked)
-    made = [(of.kind, of.id) for of in results.evaluations.values()]
-    conclude(checked, options.junit, caveats(store, made), failed=failed)
+    made = [(evaluation.kind, evaluation.id) for evaluation in results.evaluations.values()]
+    conclude(checked, options.junit, caveats(store, made) if options.junit else (), failed=failed)
 
 
 def _read_experiment(options: _Options, store: FolderStore) -> Experiment:

@@ -183,7 +183,7 @@ class Observer(Generic[U]):
 
     def __init__(self, facts: CodeFacts, ignored: Sequence[str | os.PathLike[str]] = ()) -> None:
         self.facts = facts
-        self.draws = facts.draws  # asked at each call
+        self.draws = facts.draws  # kept, since each call asks
         self._ignored = tuple(os.path.abspath(folder) + os.sep for folder in ignored)
         self._earlier: dict[int, _Call] = {}  # a unit's slot → its last attempt, which failed
         self._ended: dict[int, str] = {}  # a unit's slot → the node of its inputs

@@ -349,7 +349,7 @@ class WorkLog:
             warn(f"{lines} as not done; {consequence}: {list_places(places)}")
 
     def close(self) -> None:
-        with ExitStack() as ending:  # from the last to the first, whatever fails
+        with ExitStack() as ending:  # in reverse order, whatever fails
             ending.callback(self._ahead.clear)
             ending.callback(self._log.close)
             ending.callback(self.leases.release)  # which says what was written

@@ -339,8 +339,8 @@ class _Names:
                 parts = [part for side in sides for part in (side.elts if isinstance(side, ast.Tuple) else [side])]
                 functions = [part.func for part in parts if isinstance(part, ast.Call) and self._is_id(part.func)]
                 both = len(functions) == len(sides)
-                own = (of for of in functions if both or self.names.named(of) == "builtins.id")
-                self._ignored.update(map(id, own))
+                compared = (function for function in functions if both or self.names.named(function) == "builtins.id")
+                self._ignored.update(map(id, compared))
         elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
             if self.names.named(node.value) in ("os.environ", "os.environb"):
                 self._ignored.add(id(node.value))

@@ -40,14 +40,16 @@ class AggregationView(KindView):
 
     def facts(self, store: Store, id: str, head: Facts, choice: Choice) -> Facts:
         aggregation = Aggregation(store, id)
-        found: Facts = {"tradeoffs": tradeoffs_facts(aggregation), "ratings": [], "judges": []}
+        found: Facts = {}
         try:
             evaluations = aggregation.evaluations
             found["judges"] = judge_facts(dict(zip(aggregation.labels, evaluations, strict=True)))
             found["ratings"] = run_ratings_facts(store, [evaluation.read_run() for evaluation in evaluations])
         except NotFound as error:  # its evaluations and runs may be in another store
-            warn(f"ratings are left out, which are found by the runs: {error}")
-        return summary_facts(aggregation) | found
+            left_out = [part for part in ("judges", "ratings") if part not in found]
+            warn(f"{' and '.join(left_out)} are left out: {error}")
+        tradeoffs = tradeoffs_facts(aggregation)
+        return summary_facts(aggregation) | {"tradeoffs": tradeoffs, "judges": [], "ratings": []} | found
 
     def body(self, facts: Facts) -> Iterator[RenderableType]:
         return aggregation_body(facts)
