@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,23 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (metadata / "METADATA").write_text("Name: tasters\nVersion: 1.0\n")
     (metadata / "entry_points.txt").write_text(PLUGIN.format(module=__name__))
     monkeypatch.syspath_prepend(str(tmp_path))
+
+
+@in_fork
+def test_of_two_copies_of_a_package_the_first_on_the_path_counts_whole(
+    plugin: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evaluand.core import registry
+
+    older = tmp_path / "later" / "tasters-0.9.dist-info"
+    older.mkdir(parents=True)
+    (older / "METADATA").write_text("Name: tasters\nVersion: 0.9\n")
+    (older / "entry_points.txt").write_text("[evaluand.scorers]\ntaster = gone:Taster\nbitter = gone:Bitter\n")
+    monkeypatch.setattr("sys.path", [*sys.path, str(older.parent)])
+    registry._installed.cache_clear()
+    registry._entry_points.cache_clear()
+    assert "bitter" not in registry.names("scorers")
+    assert registry.find("scorers", "taster").__module__ == __name__
 
 
 @in_fork

@@ -302,7 +302,11 @@ name: all
 tasks:
   app: {function: app.py:answer, version: "1"}
 problems:
-  first: {dataset: {path: q.jsonl, input: question, expected: answer}, scorers: {right: includes}, metrics: accuracy}
+  first:
+    dataset: {path: q.jsonl, input: question, expected: answer}
+    scorers: {right: includes}
+    metrics: accuracy
+    gates: [accuracy >= 0]
 """
 
 
@@ -318,9 +322,11 @@ def test_the_plan_of_a_suite_says_what_would_be_kept_and_the_suite_keeps_it(fold
     change = "app.retrieve changed"
     assert f"2 of 2 calls to make ({change}; --keep-answers (keep_answers=True) takes 2 answers over)" in offered
     assert f"0 of 2 calls to make, 2 reused (2 answers kept from before a change: {change})" in planned
-    kept = call("suite", "suite.yaml", "--keep-answers")
-    assert (kept.exit_code, n_calls()) == (0, calls)
-    assert f"all/first/app: 2 of 2 answers were kept from before a change: {change}" in " ".join(kept.output.split())
+    kept = call("suite", "suite.yaml", "--keep-answers", "--junit", "junit.xml")
+    assert (kept.exit_code, n_calls()) == (0, calls), kept.output
+    said = f"all/first/app: 2 of 2 answers were kept from before a change: {change}"
+    assert said in " ".join(kept.output.split())
+    assert said in Path("junit.xml").read_text()
 
 
 def test_kept_scores_stay_kept_in_what_grade_makes_of_them(folder: Path) -> None:
@@ -433,9 +439,14 @@ def test_a_comparison_by_the_command_line_keeps_judgements_too(duel: Path) -> No
     change_judge()
     refused = call(*command[:-2], "--keep-answers")
     assert (refused.exit_code, "give --name NAME too" in refused.stderr) == (2, True)
-    kept = call(*command, "--keep-answers")
-    assert (kept.exit_code, n_judged()) == (0, before)
-    assert "again: 4 of 4 judgements were kept from before a change: app.judge changed" in " ".join(kept.output.split())
+    gate = ("--gate", "win_rate(app, other) >= 0", "--allow-unmeasured-judges", "--junit", "junit.xml")
+    kept = call(*command, "--keep-answers", *gate)
+    assert (kept.exit_code, n_judged()) == (0, before), kept.output
+    said = "again: 4 of 4 judgements were kept from before a change: app.judge changed"
+    assert said in " ".join(kept.output.split())
+    assert said in Path("junit.xml").read_text()
+    assert call("rate", "again", *gate[:-1], "rated.xml").exit_code == 0
+    assert said in Path("rated.xml").read_text()
 
 
 def test_keeping_and_repeating_all_contradict_each_other(folder: Path) -> None:
