@@ -32,7 +32,6 @@ from evaluand import (
     Trace,
     task,
 )
-from evaluand.evaluation.scorers.exact_match import ExactMatch
 
 ROWS = 10_000
 SPANS = 10_000
@@ -89,7 +88,7 @@ def measure_path(file: str, folder: str, mode: str, watch: bool = False) -> dict
     with phases("run"):
         run = Runner(store).run(TASKS[mode], dataset)
     with phases("evaluate"):
-        evaluation = Evaluator().evaluate(run, {"exact_match": ExactMatch()})
+        evaluation = Evaluator().evaluate(run, {"exact_match": "exact_match"})
     with phases("aggregate"):
         aggregation = Aggregator().aggregate([evaluation], [Measure("exact_match", Accuracy())])
     result = phases.result(folder) | {"n": len(dataset), "value": aggregation.table()["value"][0].as_py()}
@@ -105,7 +104,7 @@ def measure_scorers(file: str, folder: str, scorers: int) -> dict[str, Any]:
     dataset = Dataset.from_file(file).save(store)
     run = Runner(store).run(echo_async_untraced, dataset)
     with phases("evaluate"):
-        Evaluator().evaluate(run, {f"exact_match_{n}": ExactMatch() for n in range(scorers)})
+        Evaluator().evaluate(run, {f"exact_match_{n}": "exact_match" for n in range(scorers)})
     return phases.result(folder) | {"n": len(dataset)}
 
 

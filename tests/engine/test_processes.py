@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from support.patience import PATIENCE
 
 from evaluand.core.errors import SpecError, TransientError
 from evaluand.data.dataset import Dataset
-from evaluand.engine.engine import Recipe, UnitCodec
+from evaluand.engine.engine import Made, Recipe, UnitCodec
 from evaluand.engine.engines.local import LocalEngine
 from evaluand.engine.engines.processes import ProcessEngine
 from evaluand.engine.outcome import Aborted
@@ -136,9 +136,9 @@ def test_units_are_taken_only_when_a_call_can_be_made() -> None:
             ahead = max(ahead, taken - ended)
             yield unit
 
-    def done(unit: int, line: bytes, failed: int, attempts: int) -> None:
+    def done(made: Sequence[Made[int]]) -> None:
         nonlocal ended
-        ended += 1
+        ended += len(made)
 
     wire = UnitCodec[int](lambda unit: b"%d" % unit, int)
     TWO.map_lines(units(), Recipe(lambda unit: unit, lambda unit, outcome: (b"", 0), wire), done, Policy())
@@ -154,7 +154,7 @@ def test_nothing_to_do_starts_no_process() -> None:
     def started(units: list[int]) -> int:
         forks.clear()
         recipe = Recipe(abs, lambda unit, outcome: (b"", 0), wire)
-        TWO.map_lines(iter(units), recipe, lambda unit, line, failed, attempts: None, Policy())
+        TWO.map_lines(iter(units), recipe, lambda made: None, Policy())
         return len(forks)
 
     assert [started([]), started([1])] == [0, 1]
@@ -301,7 +301,7 @@ def test_the_first_failure_stops_the_work_where_that_is_asked_and_it_is_resumed(
 
 
 def test_an_error_while_units_are_read_comes_through_after_what_was_in_flight() -> None:
-    found = []
+    found = list[Made[int]]()
 
     def units() -> Iterator[int]:
         yield from range(2)
@@ -313,8 +313,8 @@ def test_an_error_while_units_are_read_comes_through_after_what_was_in_flight() 
     wire = UnitCodec[int](lambda unit: b"%d" % unit, int)
     recipe = Recipe(call, lambda unit, outcome: (b"", 0), wire)
     with pytest.raises(OSError, match="went away"):
-        ProcessEngine(3).map_lines(units(), recipe, lambda *reported: found.append(reported), Policy())
-    assert sorted(found) == [(0, b"", 0, 1), (1, b"", 0, 1)]
+        ProcessEngine(3).map_lines(units(), recipe, found.extend, Policy())
+    assert sorted(found) == [(0, b"", 0, 1, ""), (1, b"", 0, 1, "")]
 
 
 def test_where_processes_cannot_be_forked_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -496,11 +496,12 @@ def test_an_interrupt_while_a_line_is_stored_loses_no_call(tmp_path: Path, press
     def call(unit: int) -> None:
         (tmp_path / str(unit)).touch()
 
-    def done(unit: int, line: bytes, failed: int, attempts: int) -> None:
-        if unit == 3:
+    def done(made: Sequence[Made[int]]) -> None:
+        units = [unit for unit, *_ in made]
+        if 3 in units:
             for _ in range(presses):
                 signal.raise_signal(signal.SIGINT)
-        stored.append(unit)
+        stored.extend(units)
 
     wire = UnitCodec[int](lambda unit: b"%d" % unit, int)
     with pytest.raises(KeyboardInterrupt):

@@ -15,7 +15,6 @@ from evaluand.core import identity
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
 from evaluand.evaluation.prediction_table import PredictionColumns
-from evaluand.evaluation.units import GATHER
 from evaluand.report.verification import verify
 from evaluand.run.runner import Run, Runner
 from evaluand.run.tasks.recorded import RecordedTask
@@ -147,7 +146,7 @@ def test_an_interrupted_write_is_done_again() -> None:
     check_same_scores(evaluate(store, run, made), evaluate(whole.store, whole, made))
 
 
-def test_what_was_journalled_before_is_continued() -> None:
+def test_what_was_journalled_before_makes_no_difference() -> None:
     made, store = many_rows(1500), MemoryStore()
     run = Runner(store).run(RecordedTask.from_texts("a", made.output_texts), dataset_of(made))
     known = made.scored_rows()
@@ -161,8 +160,6 @@ def test_what_was_journalled_before_is_continued() -> None:
     with pytest.raises(KeyboardInterrupt):
         Evaluator().evaluate(run, {"prediction": made.scorer}, judged={"prediction": some_rows()})
     evaluation = evaluate(store, run, made)
-    assert evaluation.receipt is not None
-    assert evaluation.receipt.kept == 1000 // GATHER * GATHER  # as many lines are written together
     fresh = Evaluator(MemoryStore()).evaluate(run, {"prediction": made.scorer})
     check_same_scores(evaluation, fresh)
 

@@ -338,14 +338,12 @@ def test_a_row_without_a_score_still_tells_how_many_spans_were_expected() -> Non
     }
 
 
-def test_scores_that_are_taken_over_keep_their_counts() -> None:
+def test_scores_that_are_given_again_keep_their_counts() -> None:
     first = evaluated()
     again = Evaluator(first.store).evaluate(
         Runner(first.store).run(tagger, Dataset.stored(first.store, first.manifest["spec"]["dataset"])),
         {"spans": Spans(), "other": lambda output: True},
     )
-    assert again.receipt
-    assert again.receipt.reused == 4  # all but what failed
     assert again.table("spans").equals(first.table("spans"))
 
 

@@ -67,14 +67,6 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Pace:
-    """How a worker works: how many lines it writes together, and how many calls it has under pace."""
-
-    gather: int = 1
-    at_once: int = 1
-
-
-@dataclass(frozen=True)
 class Line:
     """Where and when a line was written: the time in calls to the disk."""
 
@@ -127,10 +119,10 @@ class Play:
     def run(self) -> None:
         simulation, random = self.simulation, self.random
         MemoryDisk.make_folders(simulation.disk, ROOT)
-        pace = Pace(gather=random.choice([1, 1, SHARD]), at_once=random.choice([1, 2, SHARD]))
+        at_once = random.choice([1, 2, SHARD])
         for _ in range(random.choice([2, 2, 3])):
             machine = simulation.machines[random.random() < 0.2]
-            simulation.start(self.worker(pace), machine)
+            simulation.start(self.worker(at_once), machine)
         acts = [self.collect, self.read, self.watch, self.verify, self.damage]
         for act in random.sample(acts, random.choice([0, 1, 2, 3])):
             simulation.start(self.later(act), simulation.machines[0])
@@ -141,7 +133,7 @@ class Play:
         """Lets a last worker come, when all others are over."""
         simulation = self.simulation
         simulation.is_quiet = True
-        simulation.start(lambda: self.work_on(Pace()), simulation.machines[0])
+        simulation.start(lambda: self.work_on(1), simulation.machines[0])
         simulation.run()
         simulation.start(self.check, simulation.machines[0])
         simulation.run()
@@ -151,24 +143,24 @@ class Play:
 
     # What processes do
 
-    def worker(self, pace: Pace) -> Callable[[], None]:
+    def worker(self, at_once: int) -> Callable[[], None]:
         """Works, is perhaps stopped by the user, and continues."""
         stops = self.random.choice([0, 0, 1, 2])
 
         def act() -> None:
             for _ in range(stops):
                 with suppress(KeyboardInterrupt):
-                    self.work_on(pace, stopped_after=self.random.randrange(SLOTS))
+                    self.work_on(at_once, stopped_after=self.random.randrange(SLOTS))
                 self.simulation.wait(self.random.choice([0.0, 0.0, 40.0]))
-            self.work_on(pace)
+            self.work_on(at_once)
 
         return act
 
-    def work_on(self, pace: Pace, stopped_after: float = float("inf")) -> None:
+    def work_on(self, at_once: int, stopped_after: float = float("inf")) -> None:
         """Works, and again as often as a sentence says so: after damage, and where dates differ."""
         for _ in range(MOST_TRIES):
             try:
-                return self.work(pace, stopped_after)
+                return self.work(at_once, stopped_after)
             except EngineError as error:
                 if not self.is_damaged and "has removed what was being written" not in str(error):
                     raise
@@ -184,7 +176,7 @@ class Play:
 
         return wait
 
-    def work(self, pace: Pace, stopped_after: float) -> None:
+    def work(self, at_once: int, stopped_after: float) -> None:
         """What a Runner does, with a small table."""
         process = self.simulation.process
         self.in_flight[process] = []
@@ -203,14 +195,13 @@ class Play:
                 if left[0] <= 0:
                     raise KeyboardInterrupt
                 left[0] -= 1
-                return self.call(lane, unit.slot, most_late=pace.at_once if pace.gather == 1 else SHARD)
+                return self.call(lane, unit.slot, most_late=at_once)
 
             KeyedWork(
                 lane,
                 lambda start, stop: map(Unit, range(start, stop)),
                 Recipe(call, line_of),
-                engine=SeveralAtOnce(self.simulation, pace.at_once),
-                gather=pace.gather,
+                engine=SeveralAtOnce(self.simulation, at_once),
                 sealed=lambda: self.is_over(store),
             ).perform()
             if not store.is_sealed("runs", ID):
@@ -398,7 +389,7 @@ class Play:
 
 
 class SeveralAtOnce(LocalEngine):
-    """An engine that has several calls under pace, which take some time and end in any order.
+    """An engine that has several calls under way, which take some time and end in any order, some together.
 
     Args:
         most: how many at once.
@@ -416,8 +407,10 @@ class SeveralAtOnce(LocalEngine):
                 under_way.append((unit, Outcome(recipe.call(unit), None, 1, 0, 0)))
             elif under_way:
                 self.simulation.wait(random.choice([0.0, 0.0, 0.0, 0.1, 12.0, 45.0]))
-                unit, outcome = under_way.pop(random.randrange(len(under_way)))
-                keep(unit, *recipe.line(unit, outcome), outcome.attempts)
+                random.shuffle(under_way)
+                n = random.randint(1, len(under_way))
+                keep([(unit, *recipe.line(unit, outcome), outcome.attempts, "") for unit, outcome in under_way[:n]])
+                del under_way[:n]
             else:
                 return
 

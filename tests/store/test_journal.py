@@ -704,7 +704,7 @@ class LateFirst:
 
     def map_lines(self, units: Any, recipe: Any, keep: Any, policy: Policy) -> None:
         def done(unit: Any, outcome: Outcome) -> None:
-            keep(unit, *recipe.line(unit, outcome), outcome.attempts)
+            keep([(unit, *recipe.line(unit, outcome), outcome.attempts, "")])
 
         taken = [next(units) for _ in range(4)]
         for unit in taken[1:]:

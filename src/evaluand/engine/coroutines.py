@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from contextvars import copy_context
 from functools import partial
 from typing import Any, Final
 
@@ -21,40 +22,55 @@ from evaluand.engine.outcome import Call, Done, Outcome, abort_error
 from evaluand.engine.policy import Policy, too_long
 from evaluand.engine.repeats import current_caller
 
-_LONGEST_TURN: Final = 50_000_000  # nanoseconds between two pauses in which other coroutines run
+_LONGESTTURN: Final = 50_000_000  # nanoseconds between two pauses in which other coroutines run
+TURN: Final = 1_000_000  # nanoseconds in which outcomes are gathered, at most until the loop would wait
 
 
 class CoroutineMap:
     """Worker loops that share one iterator, without a task object per unit."""
 
-    def __init__(self, units: Iterator[Any], call: Call[Any], done: Done[Any], policy: Policy) -> None:
-        self._units, self._call, self._done, self._policy = units, call, done, policy
+    def __init__(
+        self, units: Iterator[Any], call: Call[Any], done: Done[Any], policy: Policy, end_turn: Callable[[], None]
+    ) -> None:
+        self._units, self._call, self._done, self._policy, self._end = units, call, done, policy, end_turn
+        self._loop: asyncio.AbstractEventLoop
+        self._turn = 0  # when the last turn ended, by the clock of calls
+        self._error: BaseException | None = None  # of the end of a turn
+        self._is_in_turn = False  # whether outcomes were passed on since
         self._stopping = False
         self._foreign = 0
         self._rested = time.perf_counter_ns()
 
     async def run(self) -> None:
-        self._main = asyncio.current_task()
+        self._main, self._loop = asyncio.current_task(), asyncio.get_running_loop()
+        self._context = copy_context()  # that of a call has what is observed of it
         workers = [asyncio.ensure_future(self._work()) for _ in range(self._policy.calls_at_once)]
+        self._all = asyncio.gather(*workers)
         try:
             with calls_in_flight(len(workers)):
-                await asyncio.gather(*workers)
+                await self._all
+        except asyncio.CancelledError:
+            if self._error is None:
+                raise
         finally:
             self._stopping = True
             for worker in workers:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
+            self._end_turn()
+        if self._error is not None:
+            raise self._error
 
     async def _work(self) -> None:
         policy, limit = self._policy, self._policy.rate_limit
-        worker = _Worker(policy, asyncio.get_running_loop())
+        worker = _Worker(policy, self._loop)
         current_caller.set(worker)
         attempt = partial(self._timed, worker) if policy.timeout else self._call
         for unit in self._units:
             if isinstance(unit, asyncio.Future):  # of the time when there are more
                 await unit
                 continue
-            if time.perf_counter_ns() - self._rested > _LONGEST_TURN:  # calls that wait for nothing block the loop
+            if time.perf_counter_ns() - self._rested > _LONGESTTURN:  # calls that wait for nothing block the loop
                 await asyncio.sleep(0)
                 self._rested = time.perf_counter_ns()
             if limit:
@@ -79,7 +95,8 @@ class CoroutineMap:
                 worker.attempts += 1
             if self._stopping:
                 return
-            self._hand(unit, Outcome(value, error, worker.attempts, started, time.perf_counter_ns() - clock))
+            ended = time.perf_counter_ns()
+            self._hand(unit, Outcome(value, error, worker.attempts, started, ended - clock), ended)
 
     def _is_of_other_loop(self, error: BaseException) -> bool:
         """Whether a connection of another event loop made a call fail; false after so many that it is no accident."""
@@ -98,15 +115,33 @@ class CoroutineMap:
             raise raised
         return raised
 
-    def _hand(self, unit: Any, outcome: Outcome) -> None:
+    def _hand(self, unit: Any, outcome: Outcome, now: int) -> None:
         try:
             self._done(unit, outcome)
+            if now - self._turn > TURN:
+                self._end_turn()
+            elif not self._is_in_turn:
+                self._is_in_turn = True
+                self._loop.call_soon(self._end_turn_of_loop, context=self._context)
         except BaseException:
             self._stopping = True
             raise
         if outcome.error is not None and self._policy.stops_at(outcome.error):
             self._stopping = True
             raise abort_error(unit, outcome.error)
+
+    def _end_turn(self) -> None:
+        self._is_in_turn = False
+        self._end()
+        self._turn = time.perf_counter_ns()
+
+    def _end_turn_of_loop(self) -> None:
+        """As `_end_turn`, outside of the workers: an error ends them."""
+        try:
+            self._end_turn()
+        except BaseException as error:
+            self._error, self._stopping = error, True
+            self._all.cancel()
 
     async def _timed(self, worker: _Worker, unit: Any) -> Any:
         limit = worker.start_clock()

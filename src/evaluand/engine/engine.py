@@ -4,7 +4,7 @@ Keyed work hands an engine its units and a recipe, and receives finished journal
 tables or stores: whoever made the recipe alone reads datasets, holds leases and writes the journal.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -13,25 +13,20 @@ from evaluand.engine.outcome import Outcome
 from evaluand.engine.policy import Policy
 
 U = TypeVar("U")
-U_contra = TypeVar("U_contra", contravariant=True)
 
 Line = Callable[[U, Outcome], tuple[bytes, int]]
 """A unit and its outcome → its journal lines, and how many of its slots failed."""
 
 
-class Keep(Protocol[U_contra]):
-    """Receives finished units."""
+Made = tuple[U, bytes, int, int, str]
+"""A finished unit, its journal lines, how many of its slots failed, the attempts that its call took, and the place of
+the worker that made it, empty in this process."""
 
-    def __call__(self, unit: U_contra, line: bytes, failed: int, attempts: int, *worker: str) -> None:
-        """Keeps the lines of a unit.
-
-        Args:
-            failed: how many of its slots failed.
-            worker: the place of the worker that made the call, if there are several.
-        """
+Keep = Callable[[Sequence[Made[U]]], None]
+"""Receives units that were finished together; one write stores their lines."""
 
 
-def _nothing() -> None:
+def nothing() -> None:
     """Does nothing; unlike a lambda, it can be sent by name."""
 
 
@@ -47,7 +42,7 @@ class UnitCodec(Generic[U]):
 
     pack: Callable[[U], bytes]
     unpack: Callable[[bytes], U]
-    close: Callable[[], None] = _nothing
+    close: Callable[[], None] = nothing
 
 
 class Ledger(Protocol):
@@ -73,7 +68,7 @@ class Code:
 
     name: str
     identify: Callable[[], Identity]
-    prepare: Callable[[], None] = _nothing
+    prepare: Callable[[], None] = nothing
     ledger: Ledger | None = None
 
 
@@ -107,7 +102,8 @@ class Engine(Protocol):
     def map_lines(self, units: Iterator[U], recipe: Recipe[U], keep: Keep[U], policy: Policy) -> None:
         """Makes the call of each unit and keeps its lines; returns when all are done.
 
-        Failures are lines. `keep` may be called from any thread, for one unit at a time.
+        Failures are lines. `keep` may be called from any thread, by one at a time, and before anything else is waited
+        for: finished units survive the process.
 
         Raises:
             Aborted: the policy stops at the first failure, and there was one.

@@ -12,16 +12,17 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Final, Generic, Protocol, Self, TypeVar
 
 from evaluand.core.errors import EngineError, SpecError
 from evaluand.core.system import keep_process_state
 from evaluand.engine.budget import CODE as BUDGET, BudgetReached
-from evaluand.engine.engine import Engine, Line, Recipe
+from evaluand.engine.engine import Engine, Line, Made, Recipe
 from evaluand.engine.engines.local import LocalEngine
 from evaluand.engine.observation import Observer, as_machinery, machinery
 from evaluand.engine.outcome import NO_CONNECTION, Aborted, Failure, Outcome, Unreachable
@@ -33,6 +34,8 @@ from evaluand.store.store import Ref, Store, as_named, resolve
 logger = logging.getLogger(__name__)
 
 GATHER = 256  # lines of work so fast that repeating some costs less than writing each
+_LINE: Final = 1  # of a finished unit
+_FAILED: Final = 2
 _FIRST_PAUSE = 0.02  # seconds between two looks at what other workers have ended; doubled up to `_PATIENCE`
 _PATIENCE = 0.5
 _MOST_REOPENED = 100  # times that the same shards are freed for workers which do not get them
@@ -251,7 +254,6 @@ class KeyedWork(Generic[U]):
         lane: where its lines are written.
         units: the units of the slots start … stop, in order, done or not.
         recipe: how a unit becomes journal lines.
-        gather: how many lines are written together, for work so fast that repeating some costs less than writing each.
         sealed: whether another process has ended the work.
         settled: the line of a unit that needs no call, or None; only if there may be such units.
         observer: records the files that calls open, and writes them into their lines.
@@ -265,7 +267,6 @@ class KeyedWork(Generic[U]):
     policy: Policy = field(default_factory=Policy)
     engine: Engine = field(default_factory=LocalEngine)
     tally: Tally = field(default_factory=Tally)
-    gather: int = 1
     sealed: Callable[[], bool] = lambda: False
     settled: Callable[[U], bytes | None] | None = None
     observer: Observer[U] | None = None
@@ -279,7 +280,6 @@ class KeyedWork(Generic[U]):
         if self.policy.budget is not None:
             self.recipe = replace(self.recipe, line=partial(self._line_if_made, self.recipe.line))
         self._begin_pass()
-        self._writing = threading.Lock()
         self._reopened: list[int] = []
         self._tried: set[int] = set()  # shards that were claimed since
         self._n_reopened = 0
@@ -305,7 +305,7 @@ class KeyedWork(Generic[U]):
             self._alike = []
         self.lane.warn_of_damage()
         with machinery():
-            self._perform()
+            copy_context().run(self._perform)  # what calls leave in it ends with it
         self.tally.kept += max(0, self.tally.total - self.tally.done)  # what other processes have done meanwhile
 
     def _perform(self) -> None:
@@ -344,8 +344,6 @@ class KeyedWork(Generic[U]):
         """Forgets the claims of the last pass: another worker has taken over what was not finished."""
         self._claims = 0
         self._pending: dict[int, int] = {}  # shard → units in flight; below 0 until all its units have started
-        self._gathered: list[bytes] = []
-        self._uncounted = Tally()  # of the gathered lines
         self._is_lost = False  # whether another worker has taken over since
 
     def _map(self, units: Iterator[U]) -> None:
@@ -390,13 +388,16 @@ class KeyedWork(Generic[U]):
                             return
                         self.tally.skipped += unit.size
                         continue
-                    if time.monotonic() >= self._until or self._is_lost or (self.gather == 1 and not self._holds()):
+                    if time.monotonic() >= self._until or self._is_lost:
                         return
                     if self._refused or self.stop_reason():
                         return
                     n_given += 1
                     yield unit
-            self._settle(shard, n_given)
+            with self._lock:
+                is_done = self._settle(shard, n_given)
+            if is_done and not self._is_lost:
+                self.lane.leases.finish(shard)
 
     def _holds(self) -> bool:
         """Whether this worker still has its claims; if not, no further call starts in this pass."""
@@ -415,24 +416,27 @@ class KeyedWork(Generic[U]):
             return b"", 0
         return line(unit, outcome)
 
-    def _keep(self, unit: U, line: bytes, failed: int, attempts: int, *worker: str) -> None:
-        if not line or self._is_lost or (self._is_stopped and failed):
+    def _keep(self, made: Sequence[Made[U]]) -> None:
+        if self._alike is not None and len(made) > 1:
+            for alone in made:
+                self._keep([alone])
             return
-        if self.gather == 1:
-            if not self._append(line):
-                return
-            self.tally.count(unit.size, failed, attempts - 1)
-            if worker:
-                self.tally.by_worker.update(worker)
-        else:
-            with self._writing:
-                self._gathered.append(line)
-                self._uncounted.count(unit.size, failed, attempts - 1)
-                if len(self._gathered) >= self.gather:
-                    self._write()
-        self._settle(self.lane.shards.find(unit.slot), -1)
+        kept = [done for done in made if done[_LINE] and not (self._is_stopped and done[_FAILED])]
+        if self._is_lost or not kept or not self._append(b"".join([done[_LINE] for done in kept])):
+            return
+        ended = []
+        with self._lock:
+            for unit, _, failed, attempts, worker in kept:
+                self.tally.count(unit.size, failed, attempts - 1)
+                if worker:
+                    self.tally.by_worker[worker] += 1
+                if self._settle(self.lane.shards.find(unit.slot), -1):
+                    ended.append(self.lane.shards.find(unit.slot))
+        for shard in ended:
+            self.lane.leases.finish(shard)
         if self._alike is not None:
-            self._watch_start(unit, line, failed)
+            for unit, line, failed, *_ in kept:
+                self._watch_start(unit, line, failed)
 
     def _watch_start(self, unit: U, line: bytes, failed: int) -> None:
         """Stop the work if all units from the start have failed with one error.
@@ -440,8 +444,8 @@ class KeyedWork(Generic[U]):
         Raises:
             Aborted: so many did; their slots are open again.
         """
-        assert self.failure is not None
-        assert self._alike is not None
+        if self.failure is None or self._alike is None:
+            return
         error = self.failure(line) if failed else None
         if error is None or (self._alike and error != self._error):
             self._alike = None
@@ -459,19 +463,10 @@ class KeyedWork(Generic[U]):
                 " counts. Mend the cause and continue, or allow this with same_failures: 0"
             )
 
-    def _write(self) -> None:
-        lines, self._gathered = self._gathered, []
-        done, self._uncounted = self._uncounted, Tally()
-        if lines and self._append(b"".join(lines)):
-            self.tally.count(done.called, done.failed, done.retried)
-
-    def _settle(self, shard: int, change: int) -> None:
-        with self._lock:
-            self._pending[shard] += change
-            ended = self._pending[shard] == 0
-        if ended:
-            with self._writing:
-                self._write()
+    def _settle(self, shard: int, change: int) -> bool:
+        """Counts the units in flight of a shard; returns whether it is done."""
+        self._pending[shard] += change
+        if self._pending[shard] == 0:
             del self._pending[shard]
-            if not self._is_lost:
-                self.lane.leases.finish(shard)
+            return True
+        return False

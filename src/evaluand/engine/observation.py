@@ -25,7 +25,9 @@ processes. Code that does any of this is unpinned unless its files are declared 
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
+import functools
 import inspect
 import os
 import random
@@ -33,11 +35,14 @@ import re
 import stat
 import sys
 import threading
+from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property, partial
+from types import SimpleNamespace
 from typing import Any, Generic, Protocol, TypeVar
+from weakref import ref
 
 import orjson
 
@@ -45,7 +50,7 @@ from evaluand.core.fingerprint import CodeFacts
 from evaluand.core.fingerprint.files import CHANGED, Stamp, file_state, listing_state, portable, stamp_of, state_of
 from evaluand.core.fingerprint.homes import is_first_party
 from evaluand.core.fingerprint.tokens import leaf
-from evaluand.core.system import call_after_fork, working_folder
+from evaluand.core.system import working_folder
 
 
 class Slotted(Protocol):
@@ -72,7 +77,7 @@ _NOT_REPEATABLE = {"socket.connect": CONNECTED, "socket.sendto": CONNECTED} | di
 )
 _EVENTS = frozenset((_OPEN, *_LISTING, *_NOT_REPEATABLE, "os.mkdir", "os.rename"))
 _PASSING = re.compile(r" at 0x[0-9a-f]{6,}|/tmp[a-z0-9_]{8}\b")  # the default `repr` of objects, and `tempfile`
-_STATE_OF_NUMPY = 2504  # bytes: 624 words of the Mersenne Twister, and the position
+_STATE_BYTES = 2500  # of the Mersenne Twister: 624 words, and the position
 _IGNORED_FOLDERS = ("/proc/", "/sys/")
 _IGNORED_DEVICES = frozenset((os.devnull, "/dev/stdout", "/dev/stderr"))
 _IMPORTING = ("<frozen importlib", "<frozen zipimport")
@@ -85,31 +90,24 @@ _IGNORED_FUNCTIONS = frozenset(("_rmtree_safe_fd", "_rmtree_safe_fd_step", "_rmt
 
 
 class _Call:
-    """One call in progress: what it has opened and what it has written."""
+    """One call: what it has opened and what it has written."""
 
     written: frozenset[str] = frozenset()
     made: frozenset[str] = frozenset()  # folders
     own: tuple[_Opened, ...] = ()  # what counts for this call alone
     lost = False
 
-    def __init__(self, observer: Observer[Any], unit: Any = None) -> None:
+    def __init__(self, observer: Observer[Any], unit: Any) -> None:
         self.observer, self._unit = observer, unit
         self.opened: dict[str, tuple[str, Stamp | str | None]] = {}  # name → path, and stamp or state of a listing
         self._generators = [(module, _state_of(module)) for module in observer.draws] if observer.draws else ()
 
-    def __enter__(self) -> None:
-        _in_progress.add(self)
-        _current.set(self)
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        _current.set(_MACHINERY)
-        _in_progress.discard(self)
+    def end(self) -> None:
+        """Notes the generators that the call has drawn from."""
         for module, state in self._generators:
             if state != _state_of(module):
                 name = DREW.format(module)
                 _record(self, name, name, "", CHANGED)
-        if self._unit is not None:
-            self.observer.end(self, self._unit, has_failed=kind is not None)
 
     @cached_property
     def texts(self) -> frozenset[str]:
@@ -125,24 +123,97 @@ class _Call:
 def _state_of(module: str) -> Any:
     """The state of the generator that all code shares in `random` or `numpy.random`; None if it is not loaded."""
     if module == "random":
-        _, words, gauss = random.getstate()
-        return words[0], words[-1], gauss
+        return _random_words().tobytes(), vars(random)["_inst"].gauss_next
     numpy = sys.modules.get("numpy.random.mtrand")
     if numpy is None:
         return None
     generator = numpy._rand._bit_generator
     if type(generator).__name__ == "MT19937":  # all others copy their state only, which takes 50 times as long
-        return ctypes.string_at(generator.ctypes.state_address, _STATE_OF_NUMPY)
+        return _memory_at(generator.ctypes.state_address).tobytes()
     return repr(generator.state)
+
+
+@functools.cache
+def _random_words() -> Any:
+    """The words and the position of the generator of `random`: read in place, since `getstate` makes 625 integers.
+
+    Where they do not lie as in CPython, `getstate` is asked.
+    """
+    generator: Any = vars(random)["_inst"]
+    *words, position = generator.getstate()[1]
+    size = object.__basicsize__
+    if type(generator).__basicsize__ >= size + _STATE_BYTES:
+        memory = _memory_at(id(generator) + size)
+        if memory.tobytes() == array("I", [position, *words]).tobytes():
+            return memory
+    return SimpleNamespace(tobytes=generator.getstate)
+
+
+@functools.lru_cache(16)
+def _memory_at(address: int) -> memoryview:
+    return memoryview((ctypes.c_char * _STATE_BYTES).from_address(address))
 
 
 class _Machinery:
     """Marks the context of evaluand's own threads, which read datasets and write journals."""
 
 
-_current: ContextVar[_Call | _Machinery | None] = ContextVar("_current", default=None)
+class _Worker:
+    """A thread or a task in which calls are made one after another; between them it is evaluand's own.
+
+    Most calls open nothing, so what one opens is recorded from the first file on.
+    """
+
+    __slots__ = ("__weakref__", "_observer", "_record", "_runner", "_unit")
+
+    def __init__(self) -> None:
+        self._runner = _runner()
+        self.idle()
+        _workers.add(ref(self, _workers.discard))
+
+    def idle(self) -> None:
+        self._observer: Observer[Any] | None = None
+        self._unit: Any = None
+        self._record: _Call | None = None
+
+    def begin(self, observer: Observer[Any], unit: Any = None, record: _Call | None = None) -> None:
+        """Begins a call, or another attempt at one."""
+        self._observer, self._unit = observer, unit
+        self._record = record or (_Call(observer, unit) if observer.draws else None)
+
+    def end(self) -> _Call | None:
+        """Ends the call; returns what it has opened, if anything was recorded."""
+        record = self._record
+        if record is not None:
+            record.end()
+        self.idle()
+        return record
+
+    @property
+    def is_machinery(self) -> bool:
+        """Whether no call is made, and this is not what a call has left behind with its context."""
+        return self._observer is None and self._runner == _runner()
+
+    def record(self) -> _Call | None:
+        """The record of the call that is made, if one is."""
+        if self._record is None and self._observer is not None:
+            record = _Call(self._observer, self._unit)
+            if self._record is None:  # no other thread has asked meanwhile
+                self._record = record
+        return self._record
+
+
+def _runner() -> tuple[int, Any]:
+    """The current thread and its task, if it runs an event loop."""
+    try:
+        return threading.get_ident(), asyncio.current_task()
+    except RuntimeError:
+        return threading.get_ident(), None
+
+
+_current: ContextVar[_Worker | _Machinery | None] = ContextVar("_current", default=None)
 _MACHINERY = _Machinery()
-_in_progress: set[_Call] = set()
+_workers: set[ref[_Worker]] = set()
 _opened: list[_Opened | None] = []  # by all calls of the process that others may find
 _places: dict[tuple[Any, ...], int] = {}  # of the files among them
 _named: dict[str, dict[_Opened, None]] = {}  # text in the example's values → the files of that name
@@ -165,12 +236,22 @@ def as_machinery(units: Iterator[U]) -> Iterator[U]:
     The thread or task that consumes them stays marked as evaluand's, except during the calls that it makes.
     """
     while True:
-        _current.set(_MACHINERY)
+        if _current.get() is None:
+            _current.set(_MACHINERY)
         try:
             unit = next(units)
         except StopIteration:
             return
         yield unit
+
+
+def _worker() -> _Worker:
+    """The worker of this context."""
+    worker = _current.get()
+    if type(worker) is not _Worker:
+        worker = _Worker()
+        _current.set(worker)
+    return worker
 
 
 class Observer(Generic[U]):
@@ -207,37 +288,61 @@ class Observer(Generic[U]):
         return partial(self._call_async if inspect.iscoroutinefunction(call) else self._call, call)
 
     def _call(self, call: Callable[[U], Any], unit: U) -> Any:
-        with self._earlier.pop(unit.slot, None) or _Call(self, unit):
-            return call(unit)
+        worker = self._begin(unit)
+        try:
+            value = call(unit)
+        except BaseException:
+            self._end(unit, worker.end(), has_failed=True)
+            raise
+        self._end(unit, worker.end())
+        return value
 
     async def _call_async(self, call: Callable[[U], Any], unit: U) -> Any:
-        with self._earlier.pop(unit.slot, None) or _Call(self, unit):
-            return await call(unit)
+        worker = self._begin(unit)
+        try:
+            value = await call(unit)
+        except BaseException:
+            self._end(unit, worker.end(), has_failed=True)
+            raise
+        self._end(unit, worker.end())
+        return value
+
+    def _begin(self, unit: U) -> _Worker:
+        worker = _worker()
+        worker.begin(self, unit, self._earlier.pop(unit.slot, None) if self._earlier else None)
+        return worker
+
+    def _end(self, unit: U, record: _Call | None, has_failed: bool = False) -> None:
+        """Keeps the node of what a call has opened."""
+        if record is None and not _named and self._chain[0] == len(_opened):
+            node = self._chain[1]
+        else:
+            record = record or _Call(self, unit)
+            if has_failed:
+                self._earlier[unit.slot] = record  # a retry continues it
+            node = self._node_of(record)
+        if node is not None:
+            self._ended[unit.slot] = node
 
     @contextmanager
     def preparing(self) -> Iterator[None]:
         """A block that loads what all calls need: what it opens counts for each of their answers."""
-        record, token = _Call(self), _current.set(None)
+        worker = _Worker()
+        token = _current.set(worker)
+        worker.begin(self)
         try:
-            with record:
-                yield
+            yield
         finally:
+            record = worker.end()
             with machinery():
-                self.begin_with([(name, _settle(path, stamp)) for name, (path, stamp) in record.opened.items()])
+                opened = record.opened if record else {}
+                self.begin_with([(name, _settle(path, stamp)) for name, (path, stamp) in opened.items()])
             _current.reset(token)
 
     def begin_with(self, files: Sequence[tuple[str, str]]) -> None:
         """Let files, by name and state, count for the answers of all calls that follow."""
         self._prepared += files
         self._chain = self._chain[0], self._chain_of(self._chain[1], files)
-
-    def end(self, record: _Call, unit: U, *, has_failed: bool) -> None:
-        """Keeps the node of what a call has opened."""
-        if has_failed:
-            self._earlier[unit.slot] = record  # a retry continues it
-        node = self._node_of(record)
-        if node is not None:
-            self._ended[unit.slot] = node
 
     # -- lines
 
@@ -373,16 +478,22 @@ def _install() -> None:
     if not _hooks:
         _hooks.append(_hook)
         sys.addaudithook(_hook)
-        call_after_fork(_in_progress.clear)
 
 
 def _hook(event: str, args: Any) -> None:
-    if not _in_progress or event not in _EVENTS:
+    if not _workers or event not in _EVENTS:
         return
     current = _current.get()
     if current is _MACHINERY or sys._getframe(1).f_globals.get("__name__") == _STORE_FILES:
         return
-    calls = (current,) if type(current) is _Call else tuple(_in_progress)
+    record = None
+    if type(current) is _Worker:
+        if current.is_machinery:
+            return
+        record = current.record()
+    calls = _in_progress() if record is None else (record,)
+    if not calls:
+        return
     token = _current.set(_MACHINERY)
     try:
         _note(event, args, calls)
@@ -392,6 +503,12 @@ def _hook(event: str, args: Any) -> None:
             call.opened[""] = "", CHANGED
     finally:
         _current.reset(token)
+
+
+def _in_progress() -> tuple[_Call, ...]:
+    """The records of all calls that are made."""
+    records = (worker.record() for at in tuple(_workers) if (worker := at()) is not None)
+    return tuple(record for record in records if record is not None)
 
 
 def _note(event: str, args: Any, calls: Collection[_Call]) -> None:

@@ -73,6 +73,11 @@ class EarlierScores(EarlierGrades):
     kind = "evaluations"
 
     @property
+    def is_quick(self) -> bool:
+        """Whether rows are graded again rather than looked up, since that costs less and gives the same."""
+        return self.scorer.is_quick and self.inputs.observer is None
+
+    @property
     def what(self) -> str:
         return f"scores of {self.name}"
 

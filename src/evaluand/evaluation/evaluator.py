@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from typing import Any, Unpack
 
 import numpy as np
@@ -25,7 +26,8 @@ from evaluand.core.labels import shown_name
 from evaluand.core.near import keywords
 from evaluand.core.provenance import provenance
 from evaluand.engine.engine import Engine
-from evaluand.engine.engines.local import LocalEngine, make_calls_inline
+from evaluand.engine.engines.local import LocalEngine
+from evaluand.engine.garbage import calls_in_flight
 from evaluand.engine.keyed_work import (
     Artifact,
     Progress,
@@ -35,14 +37,21 @@ from evaluand.engine.keyed_work import (
     take_turn_to_seal,
 )
 from evaluand.engine.observation import Node, Observer
-from evaluand.engine.outcome import Outcome
 from evaluand.engine.policy import Policy
 from evaluand.engine.reuse import InputCheck, OpenSlots
 from evaluand.evaluation.earlier_scores import EarlierScores, lane_name
 from evaluand.evaluation.grading import N_FIELDS, Grader, line_of
 from evaluand.evaluation.preflight import warn_of_unequal
 from evaluand.evaluation.sample import RowSample
-from evaluand.evaluation.score_tables import KnownRows, ScoredRows, ScoreTable, known_batches, write_known_rows
+from evaluand.evaluation.score_tables import (
+    Grade,
+    KnownRows,
+    Record,
+    ScoredRows,
+    ScoreTable,
+    known_batches,
+    write_rows,
+)
 from evaluand.evaluation.scorer import NO_ANSWER, FunctionScorer, Scorer, as_scorer, find_call_reader, ranges_of
 from evaluand.evaluation.stored_scores import StoredScores
 from evaluand.evaluation.units import RowStream, Sources, Unit, app_of, name_of, targets_of
@@ -374,7 +383,8 @@ class _Grading:
         kept: list[dict[str, Any]] = []
         for name, of in earlier.items():
             scorer = self.scorers[name]
-            kept += scorer.kept if isinstance(scorer, StoredScores) else of.keeping(request)
+            if not of.is_quick:
+                kept += scorer.kept if isinstance(scorer, StoredScores) else of.keeping(request)
         before = next((of.before for of in earlier.values()), None)
         parts = {name: dict(identity.parts) for name, identity in self.identities.items()}
         reasons = [f"{name}: {why}" for name, each in self.unpinned(request).items() for why in each]
@@ -429,11 +439,13 @@ class _Job:
     ) -> None:
         self.evaluator, self.store, self.manifest, self.earlier = evaluator, store, manifest, earlier
         self.grading, self.run = grading, grading.run
-        self.lanes: list[WorkLog] = []
+        self.total = sum(self.run.counts.values())
+        self.lanes: dict[str, WorkLog] = {}
+        self.streams = {name: RowStream(self.run, of, grading.sample) for name, of in grading.scorers.items()}
         self.prepared: list[Scorer] = []
-        self.columns: dict[str, tuple[ScoredRows, Sequence[bytes], RowStream]] = {}  # see `known_batches`
+        self.columns: dict[str, tuple[ScoredRows, Sequence[Record], RowStream]] = {}  # see `known_batches`
         self.known: KnownRows | None = None
-        self.graders: dict[str, Grader] = {}  # of the scorers whose scores are known as rows
+        self.graders: dict[str, Grader] = {}  # of the scorers that grade while the evaluation is sealed
         self.tally = Tally()  # of all scorers
         self.used: dict[str, RowUsage] = {}  # by scorer
         self.usage: dict[str, Any] | None = None  # of what was graded now, once this process has sealed it
@@ -444,29 +456,38 @@ class _Job:
         return [of.inputs.why for of in self.earlier.values() if of.inputs.why] if self.tally.called else []
 
     def perform(self, judged: KnownScores | KnownRows, repeat_lost: bool) -> None:
-        """Grades every row by every scorer, and seals the evaluation unless another process does."""
-        for number, (name, scorer) in enumerate(self.grading.scorers.items()):
-            lane = self._open_lane(number, scorer)
+        """Grades every row by every scorer, and seals the evaluation unless another process does.
+
+        Scorers that neither wait nor cost grade at the end, all in one pass and without a journal: to grade a row again
+        takes no longer than to write its line.
+        """
+        for name, scorer in self.grading.scorers.items():
             if isinstance(scorer, StoredScores):
-                self.tally.kept += self.rows.total
-            elif isinstance(judged, KnownRows):  # they become tables when the evaluation is sealed
+                self.tally.kept += self.total
+            elif isinstance(judged, KnownRows):
                 self.known, self.graders[name] = judged, self._make_grader(scorer, self.evaluator.policy)
             else:
-                self._grade(lane, name, scorer, judged.get(name, ()), repeat_lost)
-        if take_turn_to_seal(self.lanes[0], self.is_sealed, self.evaluator.policy):
+                self._grade(name, scorer, judged.get(name, ()), repeat_lost)
+        if take_turn_to_seal(self._lane(next(iter(self.grading.scorers))), self.is_sealed, self.evaluator.policy):
             self._seal()
+        else:
+            self.tally.kept += self.total * len(self.graders)
 
-    def _grade(
-        self,
-        lane: WorkLog,
-        name: str,
-        scorer: Scorer,
-        judged: Iterable[KnownScore] | ScoredRows,
-        repeat_lost: bool,
-    ) -> None:
-        """Grades every row of the run by one scorer."""
-        earlier = self.earlier[name]
-        inputs = earlier.inputs
+    def _grade(self, name: str, scorer: Scorer, judged: Iterable[KnownScore] | ScoredRows, repeat_lost: bool) -> None:
+        """Grades every row of the run by one scorer, unless this is done later."""
+        stream, earlier = self.streams[name], self.earlier[name]
+        inputs, grader = earlier.inputs, self._make_grader(scorer, self.evaluator.policy)
+        if earlier.is_quick:
+            if isinstance(judged, ScoredRows) and stream.has_one_row_per_example:
+                return self._grade_others(name, grader, judged)
+            if not judged:
+                self._prepare(scorer)
+                self.graders[name] = grader
+                return None
+        if isinstance(judged, ScoredRows):
+            judged = judged.records()
+        lane = self._lane(name)
+        lane.refresh()
         if not judged:
             inputs.void_stale(lane, N_FIELDS)
         self.manifest = note_foreign(self.store, self.manifest, lane.n_done, "grade")
@@ -475,62 +496,58 @@ class _Job:
         policy = self.evaluator.policy.with_defaults(scorer.retries, scorer.transient)
         account = Account(_work_name(self.manifest, name), lane, policy)
         grader = self._make_grader(scorer, policy, account)
-        if isinstance(judged, ScoredRows):
-            if grader.is_quick and not lane.n_done and inputs.observer is None and self.rows.has_one_row_per_example:
-                self._grade_others(name, grader, judged, tally)
-                return self.tally.add(tally)
-            judged = judged.records()
         if (sample := self.grading.sample) is not None:
-            tally.skipped = take_over(lane, self._lines_outside(lane, sample, grader.targets))
+            tally.skipped = take_over(lane, self._lines_outside(lane, stream, sample, grader.targets))
         if judged and lane.n_done < lane.slots:
-            tally.reused += take_over(lane, self._known_lines(lane, judged, inputs.observer))
+            tally.reused += take_over(lane, self._known_lines(lane, stream, judged, inputs.observer))
         if lane.n_done < lane.slots:
             find_open = partial(self.grading.open_slots, name, lane.is_done)
             tally.reused += take_over(lane, earlier.lines(self.manifest, find_open, label))
         settle_lost(self.store, self.manifest, lane, inputs, tally, "grade", repeat=repeat_lost, part=name)
         options: dict[str, Any] = {"sealed": self.is_sealed, "observer": inputs.observer}
-        of_scorer = f"scorer {name!r}", self.manifest["attempt"], lane, self.rows.take
+        of_scorer = f"scorer {name!r}", self.manifest["attempt"], lane, stream.take
         keyed = grader.work(*of_scorer, self.evaluator.engine, tally, **options)
         if lane.n_done < lane.slots:
-            self.prepared.append(scorer)
-            scorer.prepare()
+            self._prepare(scorer)
         self.used[name] = RowUsage(lane.done(0))
         with self._shown(tally), observable(self.evaluator.policy.observe_models):
             keyed.perform()
         self.tally.add(tally)
 
-    def _open_lane(self, number: int, scorer: Scorer) -> WorkLog:
-        self.rows = RowStream(self.run, scorer, self.grading.sample)
-        lane = self.store.lane("evaluations", self.manifest["id"], lane_name(number), self.rows.total)
-        self.lanes.append(lane)
-        lane.refresh()
-        return lane
+    def _lane(self, name: str) -> WorkLog:
+        """The lane of a scorer."""
+        if name not in self.lanes:
+            lane = lane_name([*self.grading.scorers].index(name))
+            self.lanes[name] = self.store.lane("evaluations", self.manifest["id"], lane, self.total)
+        return self.lanes[name]
+
+    def _prepare(self, scorer: Scorer) -> None:
+        self.prepared.append(scorer)
+        scorer.prepare()
 
     def _make_grader(self, scorer: Scorer, policy: Policy, account: Account | None = None) -> Grader:
         return Grader(scorer, policy, targets_of(self.run), app_of(self.run), name_of(self.run), account)
 
-    def _grade_others(self, name: str, grader: Grader, judged: ScoredRows, tally: Tally) -> None:
+    def _grade_others(self, name: str, grader: Grader, judged: ScoredRows) -> None:
         """Grades the rows whose scores are not known; known columns are written when the evaluation is sealed."""
-        indices = np.frombuffer(self.rows.dataset.indices, np.int64)[: self.rows.total]
+        stream = self.streams[name]
+        indices = np.frombuffer(stream.dataset.indices, np.int64)[: self.total]
         known = judged.among(indices)
-        tally.reused = len(known)
         others = np.flatnonzero(~np.isin(indices, known.index))
+        tally = Tally(name, self.total, reused=len(known))
         with self._shown(tally):
-            lines = self._grade_inline(grader, self.rows.at(others.tolist()), tally)
-        self.columns[name] = known, lines, self.rows
+            records = [
+                [unit.slot, unit.digest.hex(), self._grade_now(grader, unit, tally)]
+                for unit in stream.at(others.tolist())
+            ]
+        self.columns[name] = known, records, stream
+        self.tally.add(tally)
 
-    def _grade_inline(self, grader: Grader, units: Iterator[Unit], tally: Tally) -> list[bytes]:
-        """The journal's lines of rows that are graded here and now."""
-        lines: list[bytes] = []
-
-        def done(unit: Any, outcome: Outcome) -> None:
-            line, failed = grader.line(unit, outcome)
-            lines.append(line)
-            tally.called += unit.size
-            tally.failed += failed
-
-        make_calls_inline(units, grader.call, done, self.evaluator.policy)
-        return lines
+    def _grade_now(self, grader: Grader, unit: Unit, tally: Tally) -> list[list[Any]]:
+        """The scores of a row by a scorer that neither waits nor costs."""
+        scores = grader.grade_now(unit)
+        tally.count(1, unit.response.status != FAILED and FAILED in [score[2] for score in scores], 0)
+        return scores
 
     def _shown(self, tally: Tally) -> Any:
         """A block in which progress is displayed."""
@@ -542,20 +559,22 @@ class _Job:
     def _seal(self) -> None:
         """Writes the tables."""
         id, names = self.manifest["id"], [*self.grading.scorers]
-        spent = {name: lane.spent for lane, name in zip(self.lanes, names, strict=True) if lane.spent}
-        with drafted(self.store, "evaluations", id) as draft, journalled("evaluations", id):
+        spent = {name: lane.spent for name, lane in self.lanes.items() if lane.spent}
+        with (
+            drafted(self.store, "evaluations", id) as draft,
+            journalled("evaluations", id),
+            calls_in_flight(tables.BATCH_ROWS),
+        ):
             written = {}
             for name, scorer in self.grading.scorers.items():
                 schema = scorer.schema if isinstance(scorer, StoredScores) else tables.scores_schema(scorer.columns)
                 schema = self.columns[name][0].fitted(schema) if name in self.columns else schema
                 written[name] = ScoreTable(draft, name, schema, self.used.setdefault(name, RowUsage()))
-            if self.known:
-                self._write_known(written, self.known)
+            self._write_rows(written)
             stored = {name: of for name, of in self.grading.scorers.items() if isinstance(of, StoredScores)}
             for name, scores in stored.items():
                 scores.write(written[name], draft)
-            lanes = zip(self.lanes, names, strict=True)
-            digest = ids.digest_of_digests([self._write(written[name], name, lane) for lane, name in lanes])
+            digest = ids.digest_of_digests([self._write(written[name], name) for name in names])
             counts = {name: table.counts for name, table in written.items()}
             facts: dict[str, Any] = {"digest": digest.hex(), "counts": counts, "sealed": now()}
             used = {name: rows.total.to_dict() for name, rows in self.used.items() if rows.total}
@@ -563,54 +582,68 @@ class _Job:
             facts |= ({"usage": used} if used else {}) | ({"spent": spent} if spent else {})
             manifest = self.manifest
             for name in names:
-                if name not in stored:
+                if name not in stored and name not in self.graders:
                     manifest = self.earlier[name].recount(manifest, partial(self.grading.open_slots, name))
             draft.seal(manifest | facts)
         self.usage = {name: rows.made_now.to_dict() for name, rows in self.used.items() if rows.made_now}
 
-    def _write(self, table: ScoreTable, name: str, lane: WorkLog) -> bytes:
+    def _write(self, table: ScoreTable, name: str) -> bytes:
         """Writes what is not written yet of the table of a scorer; returns its digest."""
         if name in self.columns:
             for batch, texts in known_batches(*self.columns[name], table.schema):
                 table.add_batch(batch, texts)
         elif name not in self.graders and not isinstance(self.grading.scorers[name], StoredScores):
-            for key, record in zip(_keys(self.run), lane.records(), strict=True):
-                table.add(key, record)
+            keys = _keys(self.run)
+            for records in self.lanes[name].batches():
+                table.add([*islice(keys, len(records))], records)
         return table.finish()
 
-    def _write_known(self, written: Mapping[str, ScoreTable], known: KnownRows) -> None:
-        """Writes the tables of the scorers whose scores are known as rows, in one pass."""
-        tally = Tally(shown_name(self.manifest["name"] or ""), self.rows.total * len(written))
+    def _write_rows(self, written: Mapping[str, ScoreTable]) -> None:
+        """Writes scores that are known as rows, and grades by the scorers that neither wait nor cost.
 
-        def grade(grader: Grader, unit: Unit) -> Any:
-            [line] = self._grade_inline(grader, iter([unit]), tally)
-            return orjson.loads(line)
-
-        grades = {name: partial(grade, grader) for name, grader in self.graders.items()}
-        with self._shown(tally):
-            for n in write_known_rows(known, written, grades, _keys(self.run), self.rows):
-                tally.reused = n * len(written) - tally.called
+        A row is read once for all that see the same of it.
+        """
+        views: dict[tuple[Any, ...], dict[str, Grade]] = {}
+        tally = Tally(shown_name(self.manifest["name"] or ""), self.total * len(self.graders))
+        for name, grader in self.graders.items():
+            grade = partial(self._grade_chosen, grader, tally=tally)
+            views.setdefault(self.streams[name].view, {})[name] = grade
+        with self._shown(tally) if views else nullcontext():
+            for grades in views.values():
+                stream = self.streams[next(iter(grades))]
+                for n in write_rows(written, grades, _keys(self.run), stream, self.known):
+                    tally.reused = n * len(grades) - tally.called if self.known else 0
         self.tally.add(tally)
+
+    def _grade_chosen(self, grader: Grader, unit: Unit, tally: Tally) -> list[list[Any]]:
+        """The scores of a row; of one outside of the sample, that it is skipped."""
+        sample = self.grading.sample
+        if sample is None or sample.chosen[unit.slot]:
+            return self._grade_now(grader, unit, tally)
+        tally.skipped += 1
+        return _unchosen(sample, grader.targets)
 
     def close(self) -> None:
         for scorer in self.prepared:
             scorer.close()
-        for lane in self.lanes:
+        for lane in self.lanes.values():
             lane.close()
 
-    def _lines_outside(self, lane: WorkLog, sample: RowSample, targets: Sequence[str] | None) -> Iterator[bytes]:
+    def _lines_outside(
+        self, lane: WorkLog, stream: RowStream, sample: RowSample, targets: Sequence[str] | None
+    ) -> Iterator[bytes]:
         """The journal's lines of the rows outside of a sample, without those that it has."""
-        cells = [[None, target, SKIPPED, sample.reason, *[None] * 5] for target in targets or (None,)]
-        others = (unit for unit in self.rows.take(0, lane.slots) if not sample.chosen[unit.slot])
+        cells = _unchosen(sample, targets)
+        others = (unit for unit in stream.take(0, lane.slots) if not sample.chosen[unit.slot])
         return (line_of(unit, cells) for unit in others if not lane.is_done(unit.slot))
 
     def _known_lines(
-        self, lane: WorkLog, judged: Iterable[KnownScore], observer: Observer[Any] | None
+        self, lane: WorkLog, stream: RowStream, judged: Iterable[KnownScore], observer: Observer[Any] | None
     ) -> Iterator[bytes]:
         """The journal's lines of the rows whose scores are known, without those that it has."""
         said = iter(judged)
         score = next(said, None)
-        for unit in self.rows.take(0, lane.slots):
+        for unit in stream.take(0, lane.slots):
             key = unit.response.index, unit.response.replication
             while score is not None and score[0] < key:
                 score = next(said, None)
@@ -621,6 +654,11 @@ class _Job:
                     observer.learn(*opened)
                     line = observer.with_inputs(line, opened[0])
                 yield line
+
+
+def _unchosen(sample: RowSample, targets: Sequence[str] | None) -> list[list[Any]]:
+    """The scores of a row outside of a sample."""
+    return [[None, target, SKIPPED, sample.reason, *[None] * 5] for target in targets or (None,)]
 
 
 def find_evaluations_of(store: Store, run: str) -> list[Evaluation]:

@@ -24,10 +24,10 @@ from evaluand.core.placeholders import find_gap
 from evaluand.engine.budget import BudgetReached
 from evaluand.engine.engine import Code, Engine, Recipe, UnitCodec
 from evaluand.engine.engines.local import InlineEngine
-from evaluand.engine.keyed_work import GATHER, KeyedWork, Tally
+from evaluand.engine.keyed_work import KeyedWork, Tally
 from evaluand.engine.outcome import Failure, Outcome
 from evaluand.engine.policy import Policy
-from evaluand.evaluation.scorer import NO_ANSWER, Score, Scorer
+from evaluand.evaluation.scorer import NO_ANSWER, RIGHT, WRONG, Score, Scorer
 from evaluand.evaluation.units import FeedbackInput, Piece, Unit, batched, packed, part_of, source_of, unpacked
 from evaluand.models.account import Account
 from evaluand.models.capture import Capture
@@ -35,7 +35,7 @@ from evaluand.models.requests import in_attempt
 from evaluand.models.usage import Spending
 from evaluand.run.responses import place_of
 from evaluand.store.journal import WorkLog
-from evaluand.store.tables import COMPLETED, FAILED, SCORE_STATUSES, SKIPPED
+from evaluand.store.tables import COMPLETED, FAILED, SCORE_STATUSES, SCORED, SKIPPED
 
 _REASON = 500
 
@@ -77,11 +77,6 @@ class Grader:
         self.call: Callable[[Unit], Any] = many if scorer.is_batch else one_by_one
 
     @property
-    def is_quick(self) -> bool:
-        """Whether grading neither waits nor costs, so that it is done here and now."""
-        return self.scorer.cheap and not self.scorer.is_batch and not self.scorer.is_async
-
-    @property
     def stops_alike(self) -> bool:
         """Whether the work stops if its first calls all fail with the same error."""
         return self.scorer.stops_alike
@@ -106,16 +101,15 @@ class Grader:
             options: of `KeyedWork`.
         """
         assert self.account is not None
-        is_batch, is_quick = self.scorer.is_batch, self.is_quick
+        is_batch = self.scorer.is_batch
         code = Code(name, self.scorer.identify, self.scorer.prepare, self.account)
         return KeyedWork(
             lane,
             lambda start, stop: batched(take(start, stop), lane) if is_batch else take(start, stop),
             Recipe(in_attempt(self.call, attempt), self.line, UnitCodec(packed, unpacked), code),
             self.policy,
-            InlineEngine() if is_quick else engine,
+            InlineEngine() if self.scorer.is_quick else engine,
             tally,
-            GATHER if is_quick else 1,
             failure=self.read_failure if self.stops_alike and not is_batch else None,
             stop_reason=self.account.stop_reason,
             **options,
@@ -152,6 +146,20 @@ class Grader:
             else:
                 self._raise_if_retried(unit, results[-1])
         return results
+
+    def grade_now(self, unit: Unit) -> list[list[Any]]:
+        """The scores of a row, by a scorer that neither waits nor costs."""
+        status, reason = self._ungradable(unit)
+        if status:
+            return self._ungraded(unit, status, reason)
+        rows = []
+        for piece in self._pieces(unit):
+            try:
+                result: Any = self.scorer.score(*[read(unit, piece) for read in self.readers])
+            except Exception as error:
+                result = error
+            rows.append(self._row(piece, result))
+        return rows
 
     def _begin(self, unit: Unit) -> None:
         unit.pieces = self._pieces(unit)
@@ -205,16 +213,19 @@ class Grader:
     def _rows(self, unit: Unit, results: Iterator[Any] | None, error: BaseException | None) -> list[list[Any]]:
         status, reason = self._ungradable(unit)
         if status:
-            return [
-                [None, target, status, reason, None, None, None, None, self._unanswered(unit, status, target)]
-                for target in self.targets or (None,)
-            ]
+            return self._ungraded(unit, status, reason)
         of_unit = islice(results, len(unit.pieces)) if results is not None else [error] * len(unit.pieces)
         rows = [self._row(piece, result) for piece, result in zip(unit.pieces, of_unit, strict=True)]
         if unit.spent:
             for row, spent in zip(rows, unit.spent, strict=True):
                 row += _usage_cells(spent)
         return rows
+
+    def _ungraded(self, unit: Unit, status: str, reason: str | None) -> list[list[Any]]:
+        return [
+            [None, target, status, reason, None, None, None, None, self._unanswered(unit, status, target)]
+            for target in self.targets or (None,)
+        ]
 
     def _ungradable(self, unit: Unit) -> tuple[str | None, str | None]:
         """Status and reason of a row that cannot be graded; None for a row that can."""
@@ -319,6 +330,8 @@ class Grader:
         return [piece.number, piece.target, FAILED, reason, None, None, None, None, columns]
 
     def _scored(self, piece: Piece, score: Score) -> list[Any]:
+        if (score is RIGHT or score is WRONG) and not self.columns:
+            return [piece.number, piece.target, SCORED, None, score.value, None, None, None, None]
         if score.status not in SCORE_STATUSES:
             raise DataError(f"a scorer gives one of the statuses {', '.join(SCORE_STATUSES)}, not {score.status!r}")
         if score.status in (FAILED, SKIPPED) and score.value is not None:

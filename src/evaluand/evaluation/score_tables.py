@@ -7,10 +7,11 @@ columns (`ScoredRows`), merged with records of the rows that they lack. Tables a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice, repeat
-from typing import Any
+from itertools import chain, islice
+from typing import Any, Final
 
 import numpy as np
 import orjson
@@ -30,7 +31,8 @@ from evaluand.store.tables import FAILED, SCORED
 SHARED = frozenset(tables.scores_schema({}).names)
 """The columns that the tables of all scorers have."""
 
-_USAGE = len(SHARED) - 1  # the place of `usage`, the last of them, which is no part of the digest
+_STATUS = 2  # of a score in the journal
+_USAGE_CELL = 9  # of a score in the journal, the last, which is no part of the digest
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +107,10 @@ Key = tuple[int, int, int | None]
 Record = Sequence[Any]
 """The scores of a row of a run as a journal has them, see `grading`."""
 
-Grade = Callable[[Unit], Record]
+Grade = Callable[[Unit], Sequence[Sequence[Any]]]
+"""A row → its scores, as a journal has them."""
+
+ROWS_AT_ONCE: Final = 512
 
 
 def row_texts(batch: pa.RecordBatch) -> list[bytes]:
@@ -119,22 +124,34 @@ def _row_text(key: Sequence[Any], status: str, reason: str | None, cells: Sequen
     return orjson.dumps([key, status, None if status == FAILED else reason, cells])
 
 
-def _table_row(
-    score: Sequence[Any], key: Key, seen: bytes, own: Sequence[tuple[str, bool]]
-) -> tuple[tuple[Any, ...], bytes]:
-    """The row of a scorer's table for a score of the journal, and what it adds to the digest.
+def _columns_of(
+    keys: Sequence[Key], seen: Sequence[bytes], scores: Sequence[Sequence[Any]], schema: pa.Schema
+) -> tuple[list[Any], list[bytes]]:
+    """The columns of a scorer's table for scores of the journal, and what each row adds to its digest.
 
     Args:
-        key: `_index_`, replication and fold.
+        keys: for each score `_index_`, replication and fold of its row.
         seen: the digest of what the scorer could see.
-        own: the scorer's own columns, and whether they hold JSON.
     """
-    number, target, status, reason, value, label, data, explanation, columns, *usage = score
-    text = None if data is None else identity.canonical_text(data)
-    cells = [_cell(columns.get(name), is_text) for name, is_text in own] if columns else [None] * len(own)
-    used = identity.canonical_text(usage[0]) if usage else None
-    row = (*key, number, target, seen, status, reason, value, label, text, explanation, used, *cells)
-    return row, _row_text(row[:5], status, reason, (value, label, text, explanation, *cells))
+    index, replication, fold = zip(*keys, strict=True)
+    numbers, targets, statuses, reasons, values, labels, data, explanations, cells = islice(
+        zip(*scores, strict=False), _USAGE_CELL
+    )
+    texts = [None if value is None else identity.canonical_text(value) for value in data]
+    used = [identity.canonical_text(score[_USAGE_CELL]) if len(score) > _USAGE_CELL else None for score in scores]
+    own = [
+        [_cell(columns.get(name), is_json) if columns else None for columns in cells]
+        for name, is_json in _own_columns(schema)
+    ]
+    rows = zip(
+        zip(index, replication, fold, numbers, targets, strict=True),
+        statuses,
+        reasons,
+        zip(values, labels, texts, explanations, *own, strict=True),
+        strict=True,
+    )
+    head = [index, replication, fold, numbers, targets, seen, statuses, reasons, values, labels, texts, explanations]
+    return [*head, used, *own], [_row_text(*row) for row in rows]
 
 
 def _cell(value: Any, is_json: bool) -> Any:
@@ -158,97 +175,115 @@ class ScoreTable:
     """
 
     def __init__(self, draft: Draft, scorer: str, schema: pa.Schema, used: RowUsage) -> None:
-        self.counts: dict[str, int] = {}
+        self._counts = Counter[str]()
         self._draft, self._scorer, self._table, self._used = draft, scorer, f"scores/{scorer}", used
-        self.schema, self._own = schema, _own_columns(schema)
-        self._rows, self._inputs = tables.TableWriter(schema), Inputs()
+        self.schema, self._inputs = schema, Inputs()
         self._state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
         draft.append(self._table, pa.RecordBatch.from_pylist([], schema))
 
-    def add(self, key: Key, record: Record) -> None:
-        """Adds the scores of a row of the run, as a journal has them."""
-        slot, digest, scores, *opened = record
-        if opened:
-            self._inputs.add(slot, opened)
-        self.add_scores(key, slot, bytes.fromhex(digest), scores)
+    @property
+    def counts(self) -> dict[str, int]:
+        return dict(self._counts)
 
-    def add_scores(self, key: Key, slot: int, seen: bytes, scores: Iterable[Sequence[Any]]) -> None:
-        """Adds the scores of a row of the run, of which the scorer sees something with a digest."""
-        for score in scores:
-            row, text = _table_row(score, key, seen, self._own)
-            self._state.update(text)
-            self.counts[row[6]] = self.counts.get(row[6], 0) + 1
-            if row[_USAGE]:
-                self._used.add(slot, orjson.loads(row[_USAGE]))
-            self._rows.add(row, len(text))
-        if self._rows.is_full:
-            self._rows.flush(self._draft, self._table)
+    def add(self, keys: Sequence[Key], records: Sequence[Record]) -> None:
+        """Adds the scores of rows of the run, as a journal has them."""
+        for slot, _, _, *opened in records:
+            if opened:
+                self._inputs.add(slot, opened)
+        seen = [bytes.fromhex(digest) for _, digest, *_ in records]
+        self.add_scores(keys, [record[0] for record in records], seen, [record[2] for record in records])
+
+    def add_scores(
+        self,
+        keys: Sequence[Key],
+        slots: Sequence[int],
+        seen: Sequence[bytes],
+        rows: Sequence[Sequence[Sequence[Any]]],
+    ) -> None:
+        """Adds the scores of rows of the run, of each of which the scorer sees something with a digest."""
+        if not all(len(scores) == 1 for scores in rows):
+            places = [place for place, scores in enumerate(rows) for _ in scores]
+            keys, slots = [keys[place] for place in places], [slots[place] for place in places]
+            seen = [seen[place] for place in places]
+        scores = [*chain.from_iterable(rows)]
+        if not scores:
+            return
+        columns, texts = _columns_of(keys, seen, scores, self.schema)
+        for slot, score in zip(slots, scores, strict=True):
+            if len(score) > _USAGE_CELL and score[_USAGE_CELL]:
+                self._used.add(slot, score[_USAGE_CELL])
+        self._counts.update(score[_STATUS] for score in scores)
+        self._state.update(b"".join(texts))
+        self._draft.append(self._table, tables.batch_of(columns, self.schema))
 
     def add_batch(self, batch: pa.RecordBatch, texts: Sequence[bytes]) -> None:
         """Adds rows, of which the texts are what `row_texts` gives."""
         self._state.update(b"".join(texts))
-        for each in batch.column("status").value_counts().to_pylist():
-            self.counts[each["values"]] = self.counts.get(each["values"], 0) + each["counts"]
+        self._counts.update(
+            {each["values"]: each["counts"] for each in batch.column("status").value_counts().to_pylist()}
+        )
         self._draft.append(self._table, batch)
 
     def finish(self) -> bytes:
-        """Writes the last rows, and the files that were opened; returns the digest of the table."""
-        self._rows.flush(self._draft, self._table)
+        """Writes the files that were opened; returns the digest of the table."""
         if (opened := self._inputs.batch()) is not None:
             self._draft.append(f"inputs/{self._scorer}", opened)
         return self._state.digest()
 
 
-def write_known_rows(
-    known: KnownRows,
+def write_rows(
     written: Mapping[str, ScoreTable],
     grades: Mapping[str, Grade],
     keys: Iterator[Key],
     stream: RowStream,
+    known: KnownRows | None,
 ) -> Iterator[int]:
-    """Writes the scores of the rows of a run, known or given now, to the tables of their scorers.
+    """Writes the scores of the rows of a run, known or given now, to the tables of scorers that see the same of them.
 
     Args:
         grades: scorer → what grades the rows that are not known.
         keys: of all rows.
+        known: if there is any, no scorer sees traces.
 
     Yields:
         How many rows are written.
     """
-    digests, slot = stream.digests(), 0
-    while part := [*islice(keys, tables.BATCH_ROWS)]:
-        rows = [*islice(known.rows, len(part))]
+    digests, first = stream.digests(), 0
+    while part := [*islice(keys, ROWS_AT_ONCE)]:
+        slots = range(first, first + len(part))
+        rows = [{}] * len(part) if known is None else [*islice(known.rows, len(part))]
         has_others = any(len(row) < len(grades) for row in rows)
-        units = stream.take(slot, slot + len(part)) if has_others else repeat(None, len(part))
-        for key, scores, seen, unit in zip(part, rows, islice(digests, len(part)), units, strict=True):
-            for name, grade in grades.items():
-                if unit is None or name in scores:
-                    written[name].add_scores(key, slot, seen, ((0, None, *scores[name], None),))
-                else:
-                    written[name].add(key, grade(unit))
-            slot += 1
-        yield slot
+        units = [*stream.take(slots.start, slots.stop)] if has_others else [None] * len(part)
+        seen = [unit.digest for unit in units if unit] if known is None else [*islice(digests, len(part))]
+        for name, grade in grades.items():
+            scores = [
+                grade(unit) if unit is not None and name not in row else ((0, None, *row[name], None),)
+                for row, unit in zip(rows, units, strict=True)
+            ]
+            written[name].add_scores(part, slots, seen, scores)
+        first += len(part)
+        yield first
 
 
 def known_batches(
-    known: ScoredRows, graded: Iterable[bytes], stream: RowStream, schema: pa.Schema
+    known: ScoredRows, graded: Sequence[Record], stream: RowStream, schema: pa.Schema
 ) -> Iterator[tuple[pa.RecordBatch, list[bytes]]]:
     """The rows of a table in batches, and what each adds to its digest.
 
     Args:
         known: the scores of some rows of the run.
-        graded: the journal's lines of the others, in order.
+        graded: the records of the others, in order.
         stream: the rows of the run, one for each example.
     """
     rows, digests = _KnownColumns(known, schema), stream.digests()
-    others, first = [orjson.loads(line) for line in graded], 0
-    bounds = np.array([record[0] for record in others])
+    first = 0
+    bounds = np.array([record[0] for record in graded])
     for whole in stream.run.batches([INDEX, "replication", "fold"]):
         for start in range(0, whole.num_rows, tables.BATCH_ROWS):
             keys = whole.slice(start, tables.BATCH_ROWS)
             seen = [*islice(digests, keys.num_rows)]
             low, high = np.searchsorted(bounds, [first, first + keys.num_rows])
-            yield rows.merged(keys, seen, others[low:high], first) if low < high else rows.take(keys, seen)
+            yield rows.merged(keys, seen, graded[low:high], first) if low < high else rows.take(keys, seen)
             first += keys.num_rows
 
 
@@ -295,17 +330,13 @@ class _KnownColumns:
             first: the slot of the first row.
         """
         names, places = keys.to_pylist(), [record[0] - first for record in records]
-        rows, texts, of_rows = list[tuple[Any, ...]](), list[bytes](), list[int]()
-        for record, place in zip(records, places, strict=True):
-            for score in record[2]:
-                row, text = _table_row(score, (*names[place].values(),), bytes.fromhex(record[1]), self._own)
-                rows.append(row)
-                texts.append(text)
-                of_rows.append(place)
+        of_rows = [place for place, record in zip(places, records, strict=True) for _ in record[2]]
+        digests = [bytes.fromhex(record[1]) for record in records for _ in record[2]]
+        scores = [score for record in records for score in record[2]]
+        columns, texts = _columns_of([(*names[at].values(),) for at in of_rows], digests, scores, self._schema)
         rest = np.setdiff1d(np.arange(keys.num_rows), places)
         batch, known_texts = self.take(keys.take(pa.array(rest)), [seen[place] for place in rest.tolist()])
-        arrays = [pa.array(column, f.type) for column, f in zip(zip(*rows, strict=True), self._schema, strict=True)]
-        both = pa.Table.from_batches([batch, pa.RecordBatch.from_arrays(arrays, schema=self._schema)])
+        both = pa.Table.from_batches([batch, tables.batch_of(columns, self._schema)])
         order, both_texts = np.argsort(np.concatenate([rest, of_rows]), kind="stable"), [*known_texts, *texts]
         merged = both.take(pa.array(order)).combine_chunks().to_batches()[0]
         return merged, [both_texts[place] for place in order.tolist()]

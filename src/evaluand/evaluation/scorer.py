@@ -264,6 +264,11 @@ class Scorer(ABC):
         """Whether the scorer grades many responses at a time, with `score_batch`."""
         return hasattr(self, "score_batch")
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether grading neither waits nor costs, so that it is done here and now, and again whenever it is needed."""
+        return self.cheap and not self.is_batch and not self.is_async
+
     @classmethod
     def standing(cls, evaluation: "Evaluation", name: str) -> "ScorerStanding":
         """Whether a scorer whose verdicts are opinions was measured; by default as a judge is, by its card.

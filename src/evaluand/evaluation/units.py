@@ -180,6 +180,11 @@ class RowStream:
         self._traced: Iterator[tuple[bytes, Traced]] = iter(())
         self._traced_to = -1
 
+    @property
+    def view(self) -> tuple[Any, ...]:
+        """What of the rows it reads: streams that read the same give the same units."""
+        return self.targets, self.app, self.sees_times, self.reads_index, self.reads_replication
+
     def take(self, start: int, stop: int) -> Iterator[Unit]:
         """The rows from `start` up to, not including, `stop`."""
         examples = self._examples.take(start // self.replications, -(-stop // self.replications))

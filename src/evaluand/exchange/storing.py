@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from itertools import combinations
+from itertools import combinations, islice
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final
@@ -403,6 +403,7 @@ def _facts_of(importer: Importer) -> dict[str, Any]:
 
 
 _MOST_MISSING = 20
+_BATCH_ROWS: Final = 256  # of which each may be large
 _FEW = 1_000_000
 
 
@@ -479,7 +480,9 @@ def _save_run(store: Store, answers: Answers, examples: _Examples, importer: Imp
         origin=origin,
     )
     if "digest" not in opened:
-        seal(store, opened, _records(answers, examples, importer), dataset.indices, answers.replications)
+        records = _records(answers, examples, importer)
+        batches = iter(lambda: [*islice(records, _BATCH_ROWS)], [])
+        seal(store, opened, batches, dataset.indices, answers.replications)
     run = Run(store, opened["id"])
     run.called = name
     return run

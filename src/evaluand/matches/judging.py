@@ -514,7 +514,7 @@ class ComparisonGrader(Grader):
 
     @property
     def stops_alike(self) -> bool:
-        return not self.is_quick
+        return not self.scorer.is_quick
 
     def grade(self, unit: Unit) -> list[Any]:
         if self.scorer.cheap:  # calls nothing whose steps could be traced

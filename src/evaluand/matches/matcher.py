@@ -57,7 +57,7 @@ from evaluand.run.earlier_work import facts_of, last_attempt, named_work, note_m
 from evaluand.run.kind import RUNS
 from evaluand.run.lost_answers import settle_lost
 from evaluand.run.request import Request, RequestOptions
-from evaluand.run.responses import span_row
+from evaluand.run.responses import span_columns
 from evaluand.run.runner import Run
 from evaluand.store import tables
 from evaluand.store.journal import WorkLog
@@ -412,18 +412,15 @@ class _Job:
         return self.judgements.used_now.to_dict() if self.judgements.used_now else {}
 
     def _write_others(self, draft: Draft) -> dict[str, Any]:
-        inputs, written = Inputs(), tables.TableWriter(tables.JUDGEMENT_SPANS)
+        inputs = Inputs()
         for number, opened in self.judgements.opened:
             inputs.add(number, opened)
         if (batch := inputs.batch()) is not None:
             draft.append(INPUTS, batch)
-        for number, spans in self.judgements.spans:
-            for span in spans:
-                key, _, *cells = span_row(number, 0, span)
-                written.add((key, *cells), sum(len(cell) for cell in cells if isinstance(cell, str)))
-            if written.is_full:
-                written.flush(draft, SPANS_TABLE)
-        written.flush(draft, SPANS_TABLE)
+        for start in range(0, len(self.judgements.spans), tables.BATCH_ROWS):
+            numbers, traces = zip(*self.judgements.spans[start : start + tables.BATCH_ROWS], strict=True)
+            of, columns = span_columns(traces)
+            draft.append(SPANS_TABLE, tables.batch_of([np.array(numbers)[of], *columns], tables.JUDGEMENT_SPANS))
         further: dict[str, Any] = {"spent": self.spent} if self.spent else {}
         return further | ({"usage": self.judgements.used.to_dict()} if self.judgements.used else {})
 

@@ -85,16 +85,16 @@ class Account(Spending):
             self.budget.count_earlier(self._work, self._log.spent)
         return self.budget.reason if self.n_requests or self._log.spent else ""
 
-    def charge(self, spent: Spending, *, is_traced: bool = True) -> AbstractContextManager[None]:
+    def charge(self, spent: Spending | None = None, *, is_traced: bool = True) -> Charge:
         """A block that counts the requests of a call, and raises BudgetReached if one was refused.
 
         It is raised even if the code of the call has handled that error.
 
         Args:
-            spent: what the call has used.
+            spent: what the call has used before.
             is_traced: whether requests by the SDKs of services are spans of the current trace.
         """
-        return _Charge(self, spent, is_traced)
+        return Charge(self, spent, is_traced)
 
 
 class _Gathered:
@@ -116,19 +116,31 @@ def _account_of_worker(work: str, prices: Prices | None, observes_models: bool) 
     return Account(work, _Gathered(), Policy(prices=prices, observe_models=observes_models))
 
 
-class _Charge(Capture):
-    __slots__ = ("_spent",)
+class Charge(Capture):
+    """A block that counts the requests of a call.
 
-    def __init__(self, account: Account, spent: Spending, is_traced: bool) -> None:
-        super().__init__(account, spent, is_on=account.observes_models, is_traced=is_traced)
-        self._spent = spent
+    Attributes:
+        spent: what the call has used; None where that is nothing.
+    """
+
+    def __init__(self, account: Account, spent: Spending | None, is_traced: bool) -> None:
+        super().__init__(account, is_on=account.observes_models, is_traced=is_traced)
+        self.spent = spent
+
+    @property
+    def records(self) -> Sequence[Spending]:
+        if self.spent is None:
+            spent = Spending()
+            if self.spent is None:  # no other thread has asked meanwhile
+                self.spent = spent
+        return (*self._records, self.spent)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         super().__exit__(kind, error, where)
-        if self._spent.refusal and (error is None or isinstance(error, Exception)):
-            raise BudgetReached(self._spent.refusal, code=CODE) from None
+        if self.spent is not None and self.spent.refusal and (error is None or isinstance(error, Exception)):
+            raise BudgetReached(self.spent.refusal, code=CODE) from None
 
 
 def current_prices() -> Prices:

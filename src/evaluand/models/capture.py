@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from importlib.machinery import ModuleSpec
 from types import ModuleType, TracebackType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from evaluand.core.errors import warn
 from evaluand.core.system import call_after_fork
@@ -45,15 +45,14 @@ class Capture(Block):
         is_traced: whether they are spans of the current trace.
     """
 
-    __slots__ = ("_amounts", "_before", "_is_over", "_records", "is_on", "is_traced", "requests")
+    _before: Capture | None = None
+    _is_over = False
 
     def __init__(self, *records: Spending, is_on: bool = True, is_traced: bool = True) -> None:
-        super().__init__(*records)
-        self._before: Capture | None = None
+        self._records = records
         self.is_on, self.is_traced = is_on, is_traced
         self.requests: set[CapturedRequest] = set()  # whose answers have not been read
         self._amounts: list[dict[str, Any]] = []
-        self._is_over = False
 
     def begin(self) -> None:
         """Begins to observe; a recording counts nothing, so it leaves that to the call in which it is made, if any."""
@@ -76,9 +75,10 @@ class Capture(Block):
         else:
             count(**amounts)
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Self:
         super().__enter__()
         self.begin()
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
@@ -95,7 +95,7 @@ class Capture(Block):
         for request in [*self.requests]:
             request.close()
         self._is_over = True
-        own = self._records[-1]
+        own = self.records[-1]
         if not own.is_reported:
             for amounts in self._amounts:
                 count(**amounts)

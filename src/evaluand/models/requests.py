@@ -239,12 +239,12 @@ class Repetition(NamedTuple):
     is_measured: bool = False
 
 
-def repetition(attempt: int, replication: int = 0, *, is_measured: bool = False) -> AbstractContextManager[None]:
+def repetition(attempt: int, replication: int = 0) -> AbstractContextManager[None]:
     """Makes requests in the block differ from those of other attempts and replications of the same work.
 
     Otherwise a cache would answer a repeated call like the first one, and repeats would not vary.
     """
-    return _InRepetition(Repetition(attempt, replication, is_measured))
+    return _InRepetition(Repetition(attempt, replication))
 
 
 class _InRepetition:
@@ -260,6 +260,16 @@ class _InRepetition:
 
     def __exit__(self, *error: object) -> None:
         _repetition.reset(self._token)
+
+
+def begin_measured(attempt: int, replication: int) -> None:
+    """Begins a call of a run, in the context of its thread or task, which makes nothing but such calls."""
+    _repetition.set(_measured(attempt, replication))
+
+
+@functools.lru_cache
+def _measured(attempt: int, replication: int) -> Repetition:
+    return Repetition(attempt, replication, is_measured=True)
 
 
 def current_repetition() -> Repetition:

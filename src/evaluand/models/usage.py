@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from numbers import Integral, Real
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from evaluand.core.errors import DataError, kind_of
 
@@ -141,18 +141,23 @@ class Block:
     A class, since it is entered for each call and a generator would take three times as long.
     """
 
-    __slots__ = ("_records", "_token")
-
     def __init__(self, *records: Spending) -> None:
         self._records = records
 
-    def __enter__(self) -> None:
-        self._token = _active.set((*_active.get(), *self._records))
+    @property
+    def records(self) -> Sequence[Spending]:
+        """To what requests are added."""
+        return self._records
+
+    def __enter__(self) -> Self:
+        self._outer_blocks = _active.get()
+        _active.set((*self._outer_blocks, self))
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        _active.reset(self._token)
+        _active.set(self._outer_blocks)
 
 
 def report_usage(
@@ -197,7 +202,7 @@ def report_usage(
             raise DataError(f"requests is {requests!r}, not an integer of at least 0")
     except DataError as error:
         raise DataError(f"this usage cannot be counted: {error}") from None
-    for spent in _active.get():
+    for spent in active_spendings():
         spent.is_reported = True
     count(requests=requests, usage=usage)
 
@@ -208,13 +213,13 @@ def count(*totals: Spending, **amounts: Any) -> None:
     Args:
         amounts: as `Spending.add` takes them.
     """
-    for spent in (*totals, *_active.get()):
+    for spent in (*totals, *active_spendings()):
         spent.add(**amounts)
 
 
 def active_spendings() -> Sequence[Spending]:
     """The records of the current `spending` blocks, the outermost first."""
-    return _active.get()
+    return [spent for block in _active.get() for spent in block.records]
 
 
 def read_usage(usage: Any) -> dict[str, Any]:
@@ -261,4 +266,4 @@ _COUNTS: Final = (*_TOKENS, "cached_input_tokens", "stored_input_tokens", "reaso
 _DIVIDED: Final = ("n_requests", "n_failed", "n_known", *_COUNTS)
 
 
-_active: ContextVar[tuple[Spending, ...]] = ContextVar("_active", default=())
+_active: ContextVar[tuple[Block, ...]] = ContextVar("_active", default=())

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -13,8 +12,8 @@ from evaluand.data.dataset import Example
 from evaluand.engine.engine import Code, Recipe, UnitCodec
 from evaluand.engine.outcome import Outcome
 from evaluand.engine.policy import Policy
-from evaluand.models.account import Account
-from evaluand.models.requests import repetition
+from evaluand.models.account import Account, Charge
+from evaluand.models.requests import begin_measured
 from evaluand.models.usage import Spending
 from evaluand.run.outputs import check_outputs, identify
 from evaluand.run.responses import line_of
@@ -25,14 +24,14 @@ from evaluand.trace.traces import Trace
 
 @dataclass(slots=True)
 class Call:
-    """One call to make; `spent` is what it has used in all attempts."""
+    """One call to make; `spent` is what it has used in all attempts, None where that is nothing."""
 
     slot: int
     example: Example
     replication: int
     digest: bytes
     trace: Trace | None = None
-    spent: Spending = field(default_factory=Spending)
+    spent: Spending | None = None
     size: int = 1
 
     def __str__(self) -> str:
@@ -89,19 +88,25 @@ class Calling:
         )
 
     def call(self, call: Call) -> Any:
-        with self._repetition(call), self._traced(call) as task_span, self.account.charge(call.spent):
-            return self.task.call(call.request(task_span, self.seed, self.policy))
+        root, charge = self._begin(call)
+        try:
+            with root as span, charge:
+                return self.task.call(call.request(span, self.seed, self.policy))
+        finally:
+            call.spent = charge.spent
 
     async def call_async(self, call: Call) -> Any:
-        with self._repetition(call), self._traced(call) as task_span, self.account.charge(call.spent):
-            return await self.task.call(call.request(task_span, self.seed, self.policy))
+        root, charge = self._begin(call)
+        try:
+            with root as span, charge:
+                return await self.task.call(call.request(span, self.seed, self.policy))
+        finally:
+            call.spent = charge.spent
 
-    def _repetition(self, call: Call) -> AbstractContextManager[None]:
-        return repetition(self.attempt, call.replication, is_measured=True)
-
-    def _traced(self, call: Call) -> TaskSpan:
+    def _begin(self, call: Call) -> tuple[TaskSpan, Charge]:
+        begin_measured(self.attempt, call.replication)
         call.trace = Trace.start(self.task.name, call.example.input)
-        return call.trace.root
+        return call.trace.root, self.account.charge(call.spent)
 
     def line(self, call: Call, outcome: Outcome) -> tuple[bytes, bool]:
         return line_of(call.slot, call.digest, self.fold(call), outcome, call.trace, self.task.items, call.spent)

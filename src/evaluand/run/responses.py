@@ -12,6 +12,7 @@ import os
 import time
 import traceback
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -28,6 +29,7 @@ from evaluand.core.errors import DataError, Skipped, storable_message, with_arti
 from evaluand.core.fingerprint.homes import is_first_party
 from evaluand.core.key_columns import INDEX
 from evaluand.data.cell_texts import TEXT, cell_texts, digests_of, join_texts
+from evaluand.engine.garbage import calls_in_flight
 from evaluand.engine.keyed_work import Tally
 from evaluand.engine.outcome import Failure, Outcome
 from evaluand.engine.reuse import Inputs
@@ -35,8 +37,8 @@ from evaluand.models.usage import Spending
 from evaluand.models.usage_total import RowUsage
 from evaluand.run.task import Candidates, Recorded
 from evaluand.store import tables
-from evaluand.store.store import Draft, Manifest, Store, drafted, journalled, now
-from evaluand.store.tables import BATCH_ROWS, COMPLETED, FAILED, SKIPPED, TableWriter
+from evaluand.store.store import Manifest, Store, drafted, journalled, now
+from evaluand.store.tables import BATCH_ROWS, COMPLETED, FAILED, SKIPPED
 from evaluand.trace.traces import Trace
 
 LANE = "responses"
@@ -174,10 +176,10 @@ _USAGE |= {"cost": float, "currency": str, "model": str}
 
 def _usage(trace: Trace | None, spent: Spending | None) -> dict[str, Any] | None:
     """The usage of a call: the attribute `usage` of its span, else what was counted, else that of its model spans."""
-    usage = None if trace is None else trace.root.attribute("usage")
+    usage = None if trace is None or not trace.root.has_attributes else trace.root.attribute("usage")
     if usage is None and spent is not None and (counted := spent.usage):
         return counted
-    if usage is None and trace is not None:
+    if usage is None and trace is not None and trace.has_kind("llm"):
         usage = _model_usage(trace)
     return _storable_usage(usage) if isinstance(usage, dict) else None
 
@@ -191,13 +193,8 @@ def _storable_usage(usage: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _model_usage(trace: Trace) -> dict[str, Any] | None:
-    """The tokens of a trace's model spans, and the model if there is only one; of nested spans, the innermost count.
-
-    None if it has no such spans.
-    """
+    """The tokens of a trace's model spans, and the model if there is only one; of nested spans, the innermost count."""
     innermost = {span.number: span for span in trace.spans if span.kind == "llm"}
-    if not innermost:
-        return None
     for span in list(innermost.values()):
         if span.parent is not None and not span.attributes.keys().isdisjoint(_TOKENS):
             innermost.pop(span.parent, None)
@@ -249,7 +246,7 @@ def _single_texts(batch: pa.RecordBatch) -> pa.Array | None:
 def response_of(record: Sequence[Any]) -> Response:
     """The row, without items, of a journal record, as from `responses_of`; its slot is its `_index_`."""
     slot, digest, fold, status, error, values, count = record[:7]
-    failure, texts = _read_outcome(error, values)
+    failure, texts = _failure(error), _texts(values)
     answers = None if texts is None else _answers(texts, count, False)
     content = _content(status, failure, texts, count, False)
     return Response(slot, 0, fold, status, failure, answers, bytes.fromhex(digest), content)
@@ -259,10 +256,14 @@ Texts = Sequence[tuple[int, str]]
 """The items of a response: index and canonical text of each."""
 
 
-def _read_outcome(error: Any, values: Any) -> tuple[dict[str, Any] | None, Texts | None]:
-    """The error of a journal record, and its response items as text: in tuples, which are no work for the collector."""
-    failure = error and dict(zip(tables.ERROR.names, error, strict=True))
-    return failure, None if values is None else tuple([(n, identity.canonical_text(value)) for n, value in values])
+def _failure(error: Sequence[Any] | None) -> dict[str, Any] | None:
+    """The error of a journal record."""
+    return None if error is None else dict(zip(tables.ERROR.names, error, strict=True))
+
+
+def _texts(values: Sequence[Any] | None) -> Texts | None:
+    """The response items of a journal record, with their canonical text."""
+    return None if values is None else [(number, identity.canonical_text(value)) for number, value in values]
 
 
 READ = (INDEX, "replication", "fold", "status", "error", "n_responses", "digest", "responses")
@@ -324,7 +325,7 @@ _SPAN_STATUSES = ("unset", "ok", "error")
 def seal(
     store: Store,
     manifest: Manifest,
-    records: Iterable[list[Any]],
+    batches: Iterable[list[list[Any]]],
     indices: array[int],
     replications: int,
     used: RowUsage | None = None,
@@ -332,43 +333,66 @@ def seal(
     """Write the journal records of a run to tables in the order of their keys, as a stream.
 
     Args:
+        batches: the records, in order.
         used: to what the usage of the rows is added.
     """
     used = used or RowUsage()
     of_items = bool(manifest["spec"]["task"].get("items"))
-    counts: dict[str, int] = {}
+    counts, inputs = Counter[str](), Inputs()
     state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
-    with drafted(store, "runs", manifest["id"]) as draft, journalled("runs", manifest["id"]):
+    all_indices = np.frombuffer(indices, np.int64) if len(indices) else np.empty(0, np.int64)
+    with (
+        drafted(store, "runs", manifest["id"]) as draft,
+        journalled("runs", manifest["id"]),
+        calls_in_flight(tables.BATCH_ROWS),  # the records of a batch are no garbage either
+    ):
         draft.append("responses", pa.RecordBatch.from_pylist([], tables.RESPONSES))
-        inputs = Inputs()
-        responses = TableWriter(tables.RESPONSES, {"responses": _item_column})
-        spans = TableWriter(tables.SPANS, most_rows=4 * BATCH_ROWS)
-        for record in records:
-            slot, digest, fold, status, error, values, count, attempts, started, duration, usage, traced = record[
-                :N_FIELDS
+        for records in batches:
+            parts = [*islice(zip(*records, strict=False), N_FIELDS)]
+            slots, digests, folds, statuses, errors, values, ns, attempts, started, durations, usages, traces = parts
+            places = np.array(slots)
+            index, replication = all_indices[places // replications], (places % replications).astype(np.int32)
+            failures, texts = [*map(_failure, errors)], [*map(_texts, values)]
+            contents = [
+                _content(status, failure, items, n, of_items)
+                for status, failure, items, n in zip(statuses, failures, texts, ns, strict=True)
             ]
-            if len(record) > N_FIELDS:
-                inputs.add(slot, record[N_FIELDS:])
-            index, replication = indices[slot // replications], slot % replications
-            failure, texts = _read_outcome(error, values)
-            content = _content(status, failure, texts, count, of_items)
-            state.update(row_digest(index, replication, fold, content))
-            counts[status] = counts.get(status, 0) + 1
-            if usage:
-                used.add(slot, usage)
-            head = (index, replication, fold, bytes.fromhex(digest), status, failure, texts, count)
-            characters = sum([len(text) for _, text in texts]) if texts else 0
-            responses.add((*head, attempts, usage, started, duration), characters)
-            for span in traced or ():
-                row = span_row(index, replication, span)
-                spans.add(row, sum([len(cell) for cell in row[_SPAN_TEXTS:] if cell]))
-            if responses.is_full or spans.is_full:
-                _flush(draft, responses, spans)
-        _flush(draft, responses, spans)
+            keys = zip(index.tolist(), replication.tolist(), folds, contents, strict=True)
+            state.update(b"".join([row_digest(*key) for key in keys]))
+            counts.update(statuses)
+            for slot, usage in zip(slots, usages, strict=True):
+                if usage:
+                    used.add(slot, usage)
+            for record in records:
+                if len(record) > N_FIELDS:
+                    inputs.add(record[0], record[N_FIELDS:])
+            seen = [*map(bytes.fromhex, digests)]
+            head = [index, replication, folds, seen, statuses, failures, _item_column(texts), ns]
+            draft.append("responses", tables.batch_of([*head, attempts, usages, started, durations], tables.RESPONSES))
+            if any(traces):
+                of, spans = span_columns(traces)
+                draft.append("spans", tables.batch_of([index[of], replication[of], *spans], tables.SPANS))
         if (opened_files := inputs.batch()) is not None:
             draft.append(INPUTS, opened_files)
-        facts = {"digest": state.hexdigest(), "counts": counts, "sealed": now()}
+        facts = {"digest": state.hexdigest(), "counts": dict(counts), "sealed": now()}
         draft.seal(manifest | facts | ({"usage": used.total.to_dict()} if used.total else {}))
+
+
+def span_columns(traces: Sequence[Sequence[Any] | None]) -> tuple[np.ndarray, list[Any]]:
+    """The columns of the table of spans after its key, for the spans of some calls; the inverse of `span_rows`.
+
+    Returns:
+        The place of the call of each span, and the columns.
+    """
+    owners = np.repeat(np.arange(len(traces)), [len(trace or ()) for trace in traces])
+    *columns, statuses, inputs, outputs, attributes, events = zip(*chain(*filter(None, traces)), strict=True)
+    texts = [_cell_column(cells) for cells in (inputs, outputs, attributes, events)]
+    return owners, [*columns, [_SPAN_STATUSES[status] for status in statuses], *texts]
+
+
+def _cell_column(values: Sequence[Any]) -> pa.Array:
+    texts = [None if value is None else identity.canonical_text(value) for value in values]
+    return pa.array(texts, pa.string())
 
 
 def seal_recorded(
@@ -438,11 +462,6 @@ def _contents(status: pa.Array, texts: pa.Array) -> list[bytes]:
     return digests_of(pc.if_else(texts.is_valid(), with_answer, join_texts(['["', status, '",null,null,0,false]'])))
 
 
-def _flush(draft: Draft, responses: TableWriter, spans: TableWriter) -> None:
-    responses.flush(draft, "responses")
-    spans.flush(draft, "spans")
-
-
 def row_digest(index: int, replication: int, fold: int | None, content: bytes) -> bytes:
     """The part of one row in the digest of its run."""
     return orjson.dumps((index, replication, fold)) + content
@@ -465,14 +484,3 @@ def _content(status: str, error: dict[str, Any] | None, texts: Texts | None, n: 
     """A digest of the outcome of a call, without times and without the wording of an error."""
     kind = (error["type"], error["code"]) if error else None
     return hashlib.blake2b(orjson.dumps([status, kind, texts, n, items]), digest_size=identity.DIGEST_SIZE).digest()
-
-
-_SPAN_TEXTS = 9  # the first column of `span_row` with text of any length
-_NOTHING = [None] * 4  # input, output, attributes and events of a plain span
-
-
-def span_row(index: int, replication: int, span: list[Any]) -> tuple[Any, ...]:
-    """The inverse of `span_rows`, for one span."""
-    number, parent, name, kind, start, duration, status, *values = span
-    texts = values if values == _NOTHING else [None if v is None else identity.canonical_text(v) for v in values]
-    return (index, replication, number, parent, name, kind, start, duration, _SPAN_STATUSES[status], *texts)

@@ -442,7 +442,7 @@ class _Job:
                 spent = {"spent": self.lane.spent} if self.lane.spent else {}
                 manifest = self.earlier.recount(self.manifest, self.calls.open_slots) | spent
                 indices, replications = self.calls.dataset.indices, self.calls.replications
-                seal(self.store, manifest, self.lane.records(), indices, replications, used)
+                seal(self.store, manifest, self.lane.batches(), indices, replications, used)
         finally:
             self.task.close()
             self.lane.close()

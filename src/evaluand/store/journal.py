@@ -19,10 +19,10 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
-from itertools import starmap
+from itertools import chain, starmap
 from typing import Any, Final, Protocol
 from zlib import crc32
 
@@ -58,6 +58,8 @@ _BRACE = ord("{")
 _MOST_GAPS, _LEAST_LINE = 4096, 16  # a growing log has one shard for each line, and few shards without lines
 _AHEAD_BYTES: Final = 1 << 18
 _BUFFERS: Final = 4
+_BATCH_ROWS: Final = 1024
+_BATCH_BYTES: Final = 1 << 20
 _NOTHING: Final = (0, b"")
 
 
@@ -288,7 +290,20 @@ class WorkLog:
         Raises:
             EngineError: as `line`; also for a line that evaluand did not write.
         """
-        return starmap(self._parse, self._read_bodies(self._index.places()))
+        return chain.from_iterable(self.batches())
+
+    def batches(self) -> Iterator[list[list[Any]]]:
+        """The same in lists, which are limited in rows and in bytes."""
+        batch: list[tuple[int, bytes]] = []
+        size = 0
+        for line in self._read_bodies(self._index.places()):
+            batch.append(line)
+            size += len(line[1])
+            if size >= _BATCH_BYTES or len(batch) >= _BATCH_ROWS:
+                yield self._parse_all(batch)
+                batch, size = [], 0
+        if batch:
+            yield self._parse_all(batch)
 
     def read_through(self) -> Iterator[list[Any]]:
         """The records of all units finished so far, in the order in which they were written.
@@ -496,11 +511,19 @@ class WorkLog:
             if place >= 0 and (self._index.segments[place], self._index.offsets[place]) == (number, offset):
                 yield self._parse(number, body)
 
+    def _parse_all(self, lines: Sequence[tuple[int, bytes]]) -> list[list[Any]]:
+        """The records of lines, each with the number of its segment: read at once, which takes half the time."""
+        with suppress(orjson.JSONDecodeError):
+            records: list[Any] = orjson.loads(b"[%b]" % b",".join([body for _, body in lines]))
+            if len(records) == len(lines) and all(map(_is_record, records)):
+                return records
+        return [*starmap(self._parse, lines)]
+
     def _parse(self, number: int, body: bytes) -> list[Any]:
         try:
-            record = orjson.loads(body)
-            if type(record) is list and record and type(record[0]) is int:
-                return record
+            record: Any = orjson.loads(body)
+            if _is_record(record):
+                return record  # type: ignore[no-any-return]
             reason = "it does not begin with a slot"
         except orjson.JSONDecodeError as error:
             reason = str(error)
@@ -553,6 +576,10 @@ class WorkLog:
             self._ahead.pop(next(iter(self._ahead)))
         self._ahead[number] = offset, data
         return offset, data
+
+
+def _is_record(parsed: Any) -> bool:
+    return type(parsed) is list and bool(parsed) and type(parsed[0]) is int
 
 
 _PIECE_BYTES: Final = 1 << 20

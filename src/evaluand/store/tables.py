@@ -18,8 +18,7 @@ The key of a row is `_index_` (the example), `replication` (the repeat), `_respo
 `target` (one of several expected values). A text column of canonical JSON has `evaluand: json` in its field's metadata.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
@@ -512,28 +511,17 @@ class Appendable(Protocol):
 
 
 class TableWriter:
-    """Collects rows of a table and writes them to a draft in batches.
+    """Collects rows of a table and writes them to a draft in batches."""
 
-    Args:
-        makers: functions that build some columns from their values; Arrow builds the others.
-        most_rows: how many rows fill a batch.
-    """
-
-    def __init__(
-        self,
-        schema: pa.Schema,
-        makers: Mapping[str, Callable[[Sequence[Any]], pa.Array]] | None = None,
-        most_rows: int = BATCH_ROWS,
-    ) -> None:
-        self._schema, self._most_rows = schema, most_rows
-        self._makers = makers or {}
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
         self._rows: list[tuple[Any, ...]] = []
         self._characters = 0
 
     @property
     def is_full(self) -> bool:
         """Whether the rows fill a batch."""
-        return len(self._rows) >= self._most_rows or self._characters >= BATCH_CHARACTERS
+        return len(self._rows) >= BATCH_ROWS or self._characters >= BATCH_CHARACTERS
 
     def add(self, row: tuple[Any, ...], characters: int = 0) -> None:
         """Adds a row with so many characters of text."""
@@ -543,11 +531,15 @@ class TableWriter:
     def flush(self, draft: Appendable, table: str) -> None:
         """Writes the pending rows to the draft."""
         if self._rows:
-            arrays = []
-            for place, field in enumerate(self._schema):
-                column = [*map(itemgetter(place), self._rows)]  # zip(*rows) would make an object of each row
-                maker = self._makers.get(field.name)
-                arrays.append(maker(column) if maker else pa.array(column, field.type))
-            draft.append(table, pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+            draft.append(table, batch_of([*zip(*self._rows, strict=True)], self._schema))
             self._rows.clear()
             self._characters = 0
+
+
+def batch_of(columns: Iterable[Any], schema: pa.Schema) -> pa.RecordBatch:
+    """Rows from columns in the order of a schema: arrays, or values of which Arrow makes some."""
+    arrays = [
+        cells if isinstance(cells, pa.Array) else pa.array(cells, field.type)
+        for cells, field in zip(columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

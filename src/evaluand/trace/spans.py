@@ -65,26 +65,15 @@ class Span(Tracer):
         ('ok', {'k': 2}, ['p. 3', 'p. 9'])
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_above",
-        "_attributes",
-        "_entered",
-        "_events",
-        "_id",
-        "_input",
-        "_is_open",
-        "_outer",
-        "_output",
-        "_status",
-        "_trace",
-        "end_ns",
-        "kind",
-        "name",
-        "number",
-        "parent",
-        "start_ns",
-    )
+    number: int
+    # What most spans never have is here and not in each of them
+    end_ns: int | None = None
+    _id: uuid.UUID | None = None
+    _status: int = 0
+    _input: Any = None
+    _output: Any = None
+    _entered: bool = False
+    _outer: Span | None = None
 
     _by_reference: ClassVar[bool] = True
     """Whether the root holds references to its input and output, which are stored elsewhere."""
@@ -99,28 +88,24 @@ class Span(Tracer):
         attributes: Mapping[str, Any],
         timestamp: datetime | None = None,
     ) -> None:
-        self.number: int
         self._trace = trace
+        self._above = above
         if above is None:
             trace.root = cast("TaskSpan", self)  # or a plain span, if the tracer was asked for one
-        self._above = above
-        self._id: uuid.UUID | None = None
-        self.parent = None if above is None else above.number
+            self.parent = None
+        else:
+            self.parent = above.number
         self.name = name if type(name) is str and name.isascii() else text_of(name)
         self.kind = kind if type(kind) is str and kind.isascii() else text_of(kind)
-        self.end_ns: int | None = None
-        self._status = 0
-        self._output: Any = None
         self._attributes: dict[str, Any] = {}
         self._events: list[tuple[str, int, Any]] = []
-        self._entered = False
         self._is_open = True
-        self._outer: Span | None = None
-        self._input = (
-            input
-            if input is None or (above is None and self._by_reference)
-            else self._storable(hide_arguments(input) if type(input) is dict else hide_credentials(input), "input")
-        )
+        if input is not None:
+            self._input = (
+                input
+                if above is None and self._by_reference
+                else self._storable(hide_arguments(input) if type(input) is dict else hide_credentials(input), "input")
+            )
         if attributes:
             self._put(hide_arguments(attributes))
         # A number is taken and a span appended in one step each, so threads lose nothing; `Trace.spans` sorts.
@@ -366,8 +351,6 @@ class Span(Tracer):
 
 class TaskSpan(Span):
     """The span of one task call, with the task's input and output. A subtask has the kind `task`."""
-
-    __slots__ = ()
 
 
 def current_span() -> Span | None:

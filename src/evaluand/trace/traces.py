@@ -37,20 +37,8 @@ class Trace:
         [(0, None, 'answer', 'ok'), (1, 0, 'retrieve', 'ok')]
     """
 
-    __slots__ = (
-        "_clock_offset",
-        "_id",
-        "_next_number",
-        "_spans",
-        "_stack_traces",
-        "_store",
-        "_watchers",
-        "kinds",
-        "root",
-        "stores_spans",
-    )
-
     root: TaskSpan
+    _id: uuid.UUID | None = None
 
     def __init__(
         self,
@@ -61,7 +49,6 @@ class Trace:
         stack_traces: bool = False,
     ) -> None:
         """An empty trace, for tracers; see `start`. Without `store_spans`, only the watchers see its spans."""
-        self._id: uuid.UUID | None = None
         self.kinds = kinds or (Span, TaskSpan)
         self._watchers = tuple(watchers)
         self._stack_traces = stack_traces
@@ -146,6 +133,10 @@ class Trace:
     def spans(self) -> list[Span]:
         """Every span opened so far, in order of opening."""
         return sorted(self._spans, key=attrgetter("number"))
+
+    def has_kind(self, kind: str) -> bool:
+        """Whether a span is of this kind."""
+        return any(span.kind == kind for span in self._spans)
 
     def rows(self) -> list[list[Any]]:
         """The spans as compact lists, ready for `orjson.dumps`, in order of opening.

@@ -20,8 +20,6 @@ class UntracedSpan(TaskSpan):
     So a task that returns the output of its span returns the same with every tracer.
     """
 
-    __slots__ = ()
-
     def __init__(
         self,
         trace: Trace,
@@ -72,8 +70,6 @@ class UntracedSpan(TaskSpan):
 
 class Untraced(UntracedSpan):
     """Opens untraced spans. All calls share it, so it stores nothing and is never closed."""
-
-    __slots__ = ()
 
     def __init__(self) -> None:
         super().__init__(

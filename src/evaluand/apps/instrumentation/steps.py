@@ -24,7 +24,6 @@ from evaluand.trace.record import CALL
 class CallSpan(Span):
     """A span of a call, which stores a description of values that are not data."""
 
-    __slots__ = ()
     _by_reference = False
 
     def _storable(self, value: Any, where: str, name: str = "") -> Any:
@@ -41,8 +40,6 @@ class CallSpan(Span):
 
 class CallTaskSpan(CallSpan, TaskSpan):
     """The span of the outermost call; `thread` is the thread that called."""
-
-    __slots__ = ("thread",)
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)

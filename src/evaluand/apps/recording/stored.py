@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, Final, Self
 
 import orjson
@@ -288,7 +289,8 @@ def save_run(store: Store, manifest: Manifest, records: WorkLog) -> Run:
         about=lambda: about | {"provenance": provenance() | origin},
     )
     if "digest" not in opened:
-        placed = ([place, *record[1:-1]] for place, record in enumerate(records.records()))  # without gaps
+        places = count()
+        placed = ([[next(places), *record[1:-1]] for record in batch] for batch in records.batches())  # without gaps
         seal(store, opened, placed, dataset.indices, 1)
     return Run(store, opened["id"])
 

@@ -238,7 +238,7 @@ class ProcessMap(Generic[U]):
             return self._try_again(worker, pause)
         self._idle.append(worker)
         end = _ANSWER.size + length
-        self._keep(worker.unit, message[end:], failed, worker.attempts)
+        self._keep([(worker.unit, message[end:], failed, worker.attempts, "")])
         if length:
             raise Aborted(stop_message(worker.unit, message[_ANSWER.size : end].decode()))
         return None
@@ -269,7 +269,7 @@ class ProcessMap(Generic[U]):
                 self._wait_with(self._fork(worker), self._policy.draw_pause(worker.attempts))
             return
         outcome = Outcome(None, error, worker.attempts, worker.started, time.perf_counter_ns() - worker.began)
-        self._keep(worker.unit, *self._recipe.line(worker.unit, outcome), worker.attempts)
+        self._keep([(worker.unit, *self._recipe.line(worker.unit, outcome), worker.attempts, "")])
         if self._policy.abort_on_error:
             raise Aborted(stop_message(worker.unit, error_text(error))) from error
 

@@ -257,7 +257,7 @@ class RayMap(Generic[U]):
             if self._code.ledger is not None:
                 for cost, currency in event.costs:
                     self._code.ledger.note_cost(cost, currency)
-            self._keep(held.unit, event.line, event.failed, event.attempts, worker.place)
+            self._keep([(held.unit, event.line, event.failed, event.attempts, worker.place)])
         elif type(event) is Dropped:
             del worker.units[event.slot]
         elif type(event) is Ended:
@@ -307,7 +307,7 @@ class RayMap(Generic[U]):
     def _fail(self, worker: _Worker, held: _Held) -> None:
         error = WorkerDied(f"{held.deaths} workers ended during the call, the last on {worker.place}", code="worker")
         outcome = Outcome(None, error, held.deaths, held.started, time.perf_counter_ns() - held.began)
-        self._keep(held.unit, *self._recipe.line(held.unit, outcome), held.deaths)
+        self._keep([(held.unit, *self._recipe.line(held.unit, outcome), held.deaths, "")])
         if self._policy.stops_at(error):
             raise Aborted(f"{held.unit}: WorkerDied: {error}; this stops the run") from error
 

@@ -91,7 +91,6 @@ def restore_traces(rows: Iterable[Any]) -> InMemoryTracer:
 class _WrittenSpan(Span):
     """A span that stores its input as it was at the start; the root span too."""
 
-    __slots__ = ()
     _by_reference: ClassVar[bool] = False
 
     def _unstorable(self, value: Any, attribute: str, error: Exception) -> Any:
@@ -103,7 +102,7 @@ class _WrittenSpan(Span):
 
 
 class _WrittenTaskSpan(_WrittenSpan, TaskSpan):
-    __slots__ = ()
+    """The same for the span of a task."""
 
 
 class _Writer(Watcher):

@@ -141,8 +141,6 @@ InMemoryTracer.register(InMemorySpan)  # in the Pharia SDKs a span is one, by wh
 class InMemoryTaskSpan(InMemorySpan, RecordedTaskSpan):
     """The span of a task call in memory."""
 
-    __slots__ = ()
-
     @classmethod
     def _start_trace(  # type: ignore[override]
         cls, name: str, input: Any, context: Context | None = None, start_timestamp: datetime | None = None

@@ -15,7 +15,6 @@ from evaluand.trace.watcher import Watcher
 class RecordedSpan(Span):
     """A span whose values keep their types: a pydantic model is read back as that model."""
 
-    __slots__ = ()
     _by_reference: ClassVar[bool] = False
 
     def _storable(self, value: Any, where: str, name: str = "") -> Any:
@@ -30,8 +29,6 @@ class RecordedSpan(Span):
 
 class RecordedTaskSpan(RecordedSpan, TaskSpan):
     """The span of a task call whose values keep their types."""
-
-    __slots__ = ()
 
 
 class WatchedTracer(RootTracer):
