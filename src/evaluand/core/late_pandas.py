@@ -7,7 +7,7 @@ Until then it reads times in nanoseconds as it does where pandas is not installe
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.machinery import ModuleSpec
 from threading import get_ident
@@ -19,17 +19,16 @@ _asking: set[int] = set()  # threads in which Arrow looks for pandas
 def keep_pandas_waiting() -> None:
     """Keeps Arrow from importing pandas, from now on."""
     sys.meta_path.insert(0, _Finder())
-    if "pyarrow" in sys.modules:
-        _ask_in_vain()
+    _ask("pyarrow")
 
 
 class _Finder:
-    """Finds Arrow and pandas as the finders behind it do, and acts when they have been loaded."""
+    """Finds Arrow and pandas as the finders behind it do, and has Arrow ask when they have been loaded."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name not in _ACTIONS:
+        if name not in ("pandas", "pyarrow"):
             return None
         if get_ident() in _asking:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
@@ -38,29 +37,24 @@ class _Finder:
         if spec is not None and spec.loader is not None:
             load = spec.loader.exec_module
 
-            def load_and_act(module: ModuleType) -> None:
+            def load_and_ask(module: ModuleType) -> None:
                 load(module)
-                _ACTIONS[name]()
+                _ask(name)
 
-            spec.loader.exec_module = load_and_act  # type: ignore[method-assign]
+            spec.loader.exec_module = load_and_ask  # type: ignore[method-assign]
         return spec
 
 
-def _ask_in_vain() -> None:
+def _ask(loaded: str) -> None:
+    """Has Arrow look for pandas when one of the two has been loaded: in vain unless that is pandas."""
+    if "pyarrow" not in sys.modules:
+        return
     import pyarrow as pa
 
-    if "pandas" not in sys.modules:
+    if loaded == "pandas":
+        with suppress(ImportError):  # Arrow needs a later version of pandas
+            pa.nulls(0).to_pandas()
+    elif "pandas" not in sys.modules:
         _asking.add(get_ident())
         pa.array([])
         _asking.remove(get_ident())
-
-
-def _ask_again() -> None:
-    if "pyarrow" in sys.modules:
-        import pyarrow as pa
-
-        with suppress(ImportError):  # Arrow needs a later version of pandas
-            pa.nulls(0).to_pandas()
-
-
-_ACTIONS: dict[str, Callable[[], None]] = {"pyarrow": _ask_in_vain, "pandas": _ask_again}
