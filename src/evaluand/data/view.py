@@ -45,12 +45,11 @@ class ViewSpec:
         if isinstance(adapters, cls):
             return adapters if schema is None else cls(adapters.pipeline, schemas.ValueSchema.of(schema))
         if isinstance(adapters, Mapping) and "schema" in adapters and "kind" not in adapters:
-            configuration = {name: value for name, value in adapters.items() if name != "schema"}
             schema = adapters["schema"] if schema is None else schema
-            adapters = configuration if configuration else []
+            adapters = {name: value for name, value in adapters.items() if name != "schema"} or []
         pipeline = adapters if isinstance(adapters, Pipeline) else Pipeline.of(adapters)
-        seen = None if schema is None else schemas.ValueSchema.of(schema).without(INDEX)  # as the task sees it
-        return cls(pipeline, seen)
+        # without `_index_`: as the task sees it
+        return cls(pipeline, None if schema is None else schemas.ValueSchema.of(schema).without(INDEX))
 
 
 class View:
