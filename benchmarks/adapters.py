@@ -69,6 +69,12 @@ CASES: dict[str, tuple[str, Any, str, float | None]] = {
         "plain",
         None,
     ),
+    "TransformJSON, a search": (
+        "TransformJSON",
+        {"id": {"$compute": [{"$scalar": "$.text"}, {"$func": "search", "pattern": r"times (\d+)", "group": 1}]}},
+        "plain",
+        None,
+    ),
     "ExplodeCollections, 1 list of 5": ("ExplodeCollections", {"collections": ["text"]}, "lists", 3),
     "ExplodeCollections, 2 lists of 5": ("ExplodeCollections", LISTS, "lists", 3),
     "ExplodeCollections, 1 list of 5, index": (

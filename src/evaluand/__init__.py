@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evaluand.core.late_pandas import keep_pandas_waiting
 from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -198,4 +199,5 @@ _MODULES = (
     "tradeoff",
 )
 
+keep_pandas_waiting()
 __getattr__, __dir__ = lazy_names(__name__, explain="evaluand.metrics.names:explain", submodules=_MODULES)

@@ -73,13 +73,7 @@ def assert_gate(
             [other], first = _evaluations(baseline), BASELINE
             evaluations = {label: each for label, each in evaluations.items() if each != other} | {BASELINE: other}
         checked = check_gates(
-            [gate],
-            evaluations,
-            first,
-            scorer=scorer,
-            missing=missing,
-            allow_unmeasured_judges=allowed,
-            **options,
+            [gate], evaluations, first, scorer=scorer, missing=missing, allow_unmeasured_judges=allowed, **options
         )
     if not all(each.passed for each in checked):
         results = ((each.result if each.passed else each.result.upper(), each) for each in checked)

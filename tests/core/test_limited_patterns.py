@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ ATOMS = (
     r"\N{LATIN SMALL LETTER A}", r"\07",
 )
 # fmt: on
+CLASSES = (r"\w+", r"\W", r"\b.", r"\d", r"\s+", r"\S", "(?i)i+", ".", "[^a]+", r"e\w*")
 REPEATS = ("", "", "", "", "*", "+", "?", "*?", "+?", "??", "{2}", "{1,2}", "{,1}")
 TEXTS = (
     "",
@@ -36,6 +38,7 @@ TEXTS = (
     "a\nb\r\n c",
     "[:a] :] ]a",
     "--&&||~~",
+    "a\x1cb \x1f",
     "aaaaaaaab",
 )
 FLAGS = (0, re.IGNORECASE, re.MULTILINE, re.DOTALL, re.ASCII, re.VERBOSE, re.IGNORECASE | re.ASCII)
@@ -54,15 +57,145 @@ def test_they_match_as_those_of_python(expression: str, flags: int, text: str) -
         with pytest.raises(re.error):
             LimitedPattern(expression, flags)
         return
+    for limited in both_ways(expression, flags):
+        assert shown(limited.search(text)) == shown(known.search(text))
+        assert [*map(shown, limited.finditer(text))] == [*map(shown, known.finditer(text))]
+        assert limited.findall(text) == known.findall(text)
+        assert limited.split(text, 1) == known.split(text, 1)
+        assert limited.sub(r"<\g<0>>", text) == known.sub(r"<\g<0>>", text)
+
+
+def both_ways(expression: str, flags: int = 0) -> Iterator[LimitedPattern]:
+    """The pattern with the engine that it chooses, and with the one that has a time limit."""
+    yield LimitedPattern(expression, flags)
     limited = LimitedPattern(expression, flags)
-    assert shown(limited.search(text)) == shown(known.search(text))
-    assert limited.findall(text) == known.findall(text)
-    assert limited.split(text, 1) == known.split(text, 1)
-    assert limited.sub(r"<\g<0>>", text) == known.sub(r"<\g<0>>", text)
+    limited.longest = 0
+    yield limited
 
 
 def shown(match: Any) -> Any:
     return match and (match.span(), match.groups(), match.groupdict())
+
+
+# Which engine
+
+
+@given(st.sampled_from(CLASSES), st.text("ae\u0301é²½\u0915\u094d5\U0001e951ⓐİı \x1c’中", max_size=8))
+def test_a_text_is_read_alike_whatever_its_length(expression: str, text: str) -> None:
+    """Letters that the engines take for different things are read by the one with the time limit."""
+    quick, limited = both_ways(expression)
+    assert quick.findall(text) == limited.findall(text)
+
+
+@pytest.mark.parametrize("expression", [r"\w", r"\d", r"\s", r"\b.", "."])
+def test_both_engines_know_the_characters_that_either_may_read(expression: str) -> None:
+    characters = map(chr, [*range(0xD800), *range(0xE000, 0x110000)])
+    text = " ".join(each for each in characters if not limited_patterns._UNLIKE.match(each))
+    quick, limited = both_ways(expression)
+    quick.longest = len(text)
+    assert len(text) > 50_000
+    assert quick.findall(text) == limited.findall(text)
+
+
+@pytest.mark.parametrize(
+    ("expression", "longest"),
+    [
+        ("answer is ([A-D])", 1 << 20),
+        ("[a-z]", 1 << 20),
+        (r"\s+", 1 << 20),  # what it has tried is part of the match
+        (r"-?\d+(?:\.\d+)?", 1 << 20),
+        (r"\\boxed\{([^}]*)\}", 2048),  # n²: each beginning, and the rest of the text
+        (r"\s+$", 4096),
+        (r".*a.*b", 256),  # n³
+        ("^(a|aa)+$", 16),  # 2 to the power of n
+        (r"(?>a|aa)+", 0),  # not understood
+        (r"(?P<n>a+)(?P=n)", 0),
+        ("(?i)\u0130", 0),  # cases of other letters differ between the engines
+    ],
+)
+def test_the_limit_is_set_where_a_search_may_take_more_than_a_second(expression: str, longest: int) -> None:
+    assert LimitedPattern(expression).longest == longest
+
+
+simple = st.sampled_from(["a", "b", ".", "[ab]", "[^a]", "$", r"\b", "ab"])
+nested = st.recursive(
+    simple,
+    lambda inner: (
+        st.lists(inner, min_size=1, max_size=3).map("".join)
+        | st.tuples(inner, inner).map(lambda sides: f"({sides[0]}|{sides[1]})")
+        | st.tuples(inner, st.sampled_from(["*", "+", "?", "*?", "{2}", "{1,3}", "{2,}"])).map(
+            lambda parts: f"(?:{parts[0]}){parts[1]}"
+        )
+        | inner.map(lambda it: f"(?={it})")
+    ),
+    max_leaves=6,
+)
+
+
+@given(nested, st.text("ab ", max_size=9))
+def test_a_search_takes_no_more_steps_than_it_is_said_to(expression: str, text: str) -> None:
+    """As a matcher that backtracks counts them, which tries every way."""
+    parts = re._parser.parse(expression)
+    counted = Backtracking(text).count_steps(parts)
+    assert counted <= limited_patterns._count_steps(parts, len(text)), expression
+
+
+class Backtracking:
+    """A matcher as that of `re`, without its shortcuts, that counts what it tries."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.steps = text, 0
+
+    def count_steps(self, parts: Any) -> int:
+        """Finds all matches."""
+        start = 0
+        while start <= len(self.text):
+            end = next(self.ends([*parts], start), None)
+            start = start + 1 if end is None or end == start else end
+        return self.steps
+
+    def ends(self, parts: list[Any], start: int) -> Iterator[int]:
+        if not parts:
+            yield start
+            return
+        for middle in self.ends_of(str(parts[0][0]), parts[0][1], start):
+            yield from self.ends(parts[1:], middle)
+
+    def ends_of(self, name: str, content: Any, start: int) -> Iterator[int]:
+        if name == "SUBPATTERN":
+            yield from self.ends([*content[-1]], start)
+        elif name == "ASSERT":
+            if next(self.ends([*content[1]], start), None) is not None:
+                yield start
+        elif name == "BRANCH":
+            for side in content[1]:
+                yield from self.ends([*side], start)
+        elif name in ("MAX_REPEAT", "MIN_REPEAT"):
+            yield from self.repeats(content, start, 0, is_lazy=name == "MIN_REPEAT")
+        else:
+            self.steps += 1
+            if name == "AT":
+                if start == len(self.text) or "BOUNDARY" in str(content):
+                    yield start
+            elif start < len(self.text) and self.is_in(name, content, self.text[start]):
+                yield start + 1
+
+    def repeats(self, content: Any, start: int, turn: int, is_lazy: bool) -> Iterator[int]:
+        least, most, body = content
+        if is_lazy and turn >= least:
+            yield start
+        if turn < most:
+            for end in self.ends([*body], start):
+                if end > start or turn < least:
+                    yield from self.repeats(content, end, turn + 1, is_lazy)
+        if not is_lazy and turn >= least:
+            yield start
+
+    def is_in(self, name: str, content: Any, character: str) -> bool:
+        if name == "IN":
+            negated = str(content[0][0]) == "NEGATE"
+            return (ord(character) in {value for _, value in content[negated:]}) is not negated
+        return name == "ANY" or (ord(character) == content) is (name == "LITERAL")
 
 
 @pytest.mark.parametrize(
@@ -98,7 +231,8 @@ def test_they_match_as_in_the_tests_of_python_itself() -> None:
                 known = re.compile(expression, flags)
             except re.error:
                 continue
-            assert shown(LimitedPattern(expression, flags).search(text)) == shown(known.search(text)), expression
+            for limited in both_ways(expression, flags):
+                assert shown(limited.search(text)) == shown(known.search(text)), expression
             compared += 1
     assert compared > 1000
 

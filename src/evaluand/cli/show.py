@@ -30,7 +30,6 @@ from evaluand.core.errors import EngineError, NotFound, SpecError, plural, warn,
 from evaluand.data.kind import DATASETS
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.kind import EVALUATIONS
-from evaluand.judges.stored_rubric import NO_RUBRIC, NOT_STORED, find_changed_rubrics
 from evaluand.matches.kind import MATCHES
 from evaluand.report.facts.aggregation import value_facts
 from evaluand.report.facts.base import Facts, Names
@@ -203,6 +202,8 @@ def _add_chats(store: FolderStore, facts: Facts, name: str) -> None:
 
 def _read_rubrics(facts: Facts, scorers: tuple[str, ...]) -> list[Facts]:
     """The rubrics of an evaluation or of matches."""
+    from evaluand.judges.stored_rubric import NO_RUBRIC, NOT_STORED, find_changed_rubrics  # on use: it reads YAML
+
     kind, id, manifest = facts["kind"], facts["id"][:SHORT_ID], facts["manifest"]
     if kind not in (EVALUATIONS, MATCHES):
         raise SpecError(f"--rubric shows those of the judges of an evaluation or of matches; {id} is one of the {kind}")

@@ -4,15 +4,13 @@ import os
 import sys
 import threading
 import time
-import warnings
 import webbrowser
 from dataclasses import dataclass
 from functools import partial
 from html import escape
 from pathlib import Path
 from tempfile import mkstemp
-from types import ModuleType
-from typing import Any, Final
+from typing import Final
 
 import click
 import pyarrow as pa
@@ -78,7 +76,6 @@ def command(options: _Options) -> None:
         raise click.UsageError("files cannot take labels; give --label or --bundle, not both")
     if options.as_json and options.bundle is None:
         raise click.UsageError("--json describes a bundle; give --bundle DIR")
-    _leave_pandas_out()
     pa.set_memory_pool(pa.system_memory_pool())  # it gives back what was read; others hold a third more
     if options.bundle is not None:
         return _write(options.bundle, options.folder, options.as_json)
@@ -121,19 +118,6 @@ def command(options: _Options) -> None:
     finally:
         leading.remove()
     _leave_reads()
-
-
-def _leave_pandas_out() -> None:
-    """Lets Arrow look for pandas in vain: it would import it with the first list, which takes half a second."""
-    if "pandas" not in sys.modules:
-        stand_in: Any = ModuleType("pandas")
-        stand_in.__version__ = "0"
-        sys.modules["pandas"] = stand_in
-        try:
-            with warnings.catch_warnings(action="ignore"):
-                pa.array([0])
-        finally:
-            del sys.modules["pandas"]
 
 
 def _leave_reads() -> None:

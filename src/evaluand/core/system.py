@@ -10,8 +10,8 @@ from __future__ import annotations
 import errno
 import json
 import os
+import platform
 import signal
-import socket
 import sys
 import threading
 import time
@@ -181,7 +181,7 @@ _BOOT_CLOCK: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 def _identify() -> ProcessIdentity:
-    host, pid = socket.gethostname(), os.getpid()
+    host, pid = platform.node(), os.getpid()
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         numbers = os.stat("/proc/self/ns/pid").st_ino

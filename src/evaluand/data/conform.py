@@ -21,12 +21,12 @@ import pyarrow as pa
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError, Fault, SpecError, kind_of
+from evaluand.data import schema as schemas  # which loads pydantic with the first schema
 from evaluand.data.adapters.base.adapter import Counts, Pipeline
 from evaluand.data.adapters.base.columns import build_table, read_rows
 from evaluand.data.adapters.base.options import AdapterError
 from evaluand.data.schema import keys
 from evaluand.data.schema.arrow import write_arrow
-from evaluand.data.schema.data import Schema
 from evaluand.data.schema.declared import convert_rows, find_faults
 from evaluand.data.schema.faults import RowFault
 from evaluand.data.schema.kinds import RANGES, Array, Field, Scalar, StructType, Type
@@ -66,7 +66,7 @@ def _read_pipeline(adapters: Any) -> Pipeline | None:
 
 
 def _read_struct(schema: Any) -> StructType:
-    struct = Schema.of(schema).struct
+    struct = schemas.Schema.of(schema).struct
     reserved = [name for name in struct.names if keys.is_reserved(name) and name.startswith("_") and name != keys.INDEX]
     if reserved:
         raise SpecError(

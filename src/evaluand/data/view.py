@@ -15,11 +15,11 @@ import pyarrow as pa
 
 from evaluand.core.errors import SHOWN_FAULTS, DataError, Fault, SpecError
 from evaluand.core.key_columns import INDEX
+from evaluand.data import schema as schemas  # which loads pydantic with the first schema
 from evaluand.data.adapters.base.adapter import Counts, Pipeline
 from evaluand.data.adapters.base.columns import read_rows
 from evaluand.data.adapters.base.options import AdapterError
 from evaluand.data.roles import Roles
-from evaluand.data.schema.values import ValueSchema
 from evaluand.data.sources import DataSource
 
 
@@ -33,7 +33,7 @@ class ViewSpec:
     """
 
     pipeline: Pipeline
-    schema: ValueSchema | None = None
+    schema: schemas.ValueSchema | None = None
 
     @classmethod
     def of(cls, adapters: Any, schema: Any = None) -> ViewSpec:
@@ -43,13 +43,13 @@ class ViewSpec:
             SpecError: the adapters or the schema are wrong.
         """
         if isinstance(adapters, cls):
-            return adapters if schema is None else cls(adapters.pipeline, ValueSchema.of(schema))
+            return adapters if schema is None else cls(adapters.pipeline, schemas.ValueSchema.of(schema))
         if isinstance(adapters, Mapping) and "schema" in adapters and "kind" not in adapters:
-            configuration = {name: value for name, value in adapters.items() if name != "schema"}
             schema = adapters["schema"] if schema is None else schema
-            adapters = configuration if configuration else []
+            adapters = {name: value for name, value in adapters.items() if name != "schema"} or []
         pipeline = adapters if isinstance(adapters, Pipeline) else Pipeline.of(adapters)
-        return cls(pipeline, None if schema is None else ValueSchema.of(schema).without(INDEX))  # as the task sees it
+        # without `_index_`: as the task sees it
+        return cls(pipeline, None if schema is None else schemas.ValueSchema.of(schema).without(INDEX))
 
 
 class View:

@@ -11,7 +11,7 @@ from typing import Any
 from evaluand.core import identity
 from evaluand.core.errors import SpecError, TaskError
 from evaluand.core.fingerprint import Identity
-from evaluand.data.schema.values import ValueSchema
+from evaluand.data import schema as schemas  # which loads pydantic with the first schema
 from evaluand.run.task import Candidates, Task
 
 
@@ -19,7 +19,7 @@ class InvalidOutput(TaskError):
     """The output of a task breaks its `output_schema`."""
 
 
-def output_schema(task: Task[Any, Any]) -> ValueSchema | None:
+def output_schema(task: Task[Any, Any]) -> schemas.ValueSchema | None:
     """The schema of a task's outputs, if it declares one.
 
     Raises:
@@ -28,7 +28,7 @@ def output_schema(task: Task[Any, Any]) -> ValueSchema | None:
     if task.output_schema is None:
         return None
     try:
-        return ValueSchema.of(task.output_schema)
+        return schemas.ValueSchema.of(task.output_schema)
     except SpecError as error:
         raise SpecError("\n".join(f"output_schema: {line}" for line in str(error).split("\n"))) from None
 
@@ -54,15 +54,15 @@ def check_outputs(task: Task[Any, Any], call: Callable[[Any], Any]) -> Callable[
     return partial(_checked_async if inspect.iscoroutinefunction(call) else _checked, call, schema, task.items)
 
 
-def _checked(call: Callable[[Any], Any], schema: ValueSchema, items: bool, unit: Any) -> Any:
+def _checked(call: Callable[[Any], Any], schema: schemas.ValueSchema, items: bool, unit: Any) -> Any:
     return _check(call(unit), schema, items)
 
 
-async def _checked_async(call: Callable[[Any], Any], schema: ValueSchema, items: bool, unit: Any) -> Any:
+async def _checked_async(call: Callable[[Any], Any], schema: schemas.ValueSchema, items: bool, unit: Any) -> Any:
     return _check(await call(unit), schema, items)
 
 
-def _check(output: Any, schema: ValueSchema, items: bool) -> Any:
+def _check(output: Any, schema: schemas.ValueSchema, items: bool) -> Any:
     for name, value in _parts(output, items):
         if fault := schema.fault(value, name):
             raise InvalidOutput(f"{fault}: it does not fit the output schema", code="schema")

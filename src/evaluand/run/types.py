@@ -14,12 +14,13 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
-from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter, ValidationError
-
 from evaluand.core.errors import Fault
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 Made = TypeVar("Made")
 
@@ -35,7 +36,9 @@ class Typed:
     """
 
     def __init__(self, type: Any) -> None:
-        self.type = type
+        from pydantic import ValidationError  # on use: what reads a store needs no pydantic, which takes 60 ms
+
+        self.type, self._invalid = type, ValidationError
         self._validator = adapter_of(type).validator
 
     @property
@@ -47,7 +50,7 @@ class Typed:
         """Convert a value to the type."""
         try:
             return self._validator.validate_python(value, strict=True)
-        except ValidationError as error:
+        except self._invalid as error:
             if not isinstance(value, str | list | Mapping):  # JSON writes a date as text, but it is not text
                 raise
             try:
@@ -60,7 +63,7 @@ class Typed:
         """Why a value is not of the type, with the place in the value; None if it is."""
         try:
             self.read(value)
-        except ValidationError as error:
+        except self._invalid as error:
             first = error.errors(include_url=False, include_context=False, include_input=False)[0]
             place, message = ".".join(map(str, first["loc"])), first["msg"][:1].lower() + first["msg"][1:]
             return f"{place}: {message}" if place else message
@@ -72,7 +75,7 @@ def typed(type: Any) -> Typed | None:
     return _cached(_typed, type)
 
 
-def adapter_of(type: Any) -> TypeAdapter[Any]:
+def adapter_of(type: Any) -> "TypeAdapter[Any]":
     """The pydantic adapter of a type, lenient by default; a type variable admits anything."""
     return _cached(_adapter, type)
 
@@ -90,14 +93,18 @@ def _cached(make: Callable[[Any], Made], type: Any) -> Made:
 def _typed(type: Any) -> Typed | None:
     if type in (None, Any, object) or isinstance(type, str | TypeVar | typing.ForwardRef):
         return None
+    from pydantic import PydanticUserError
+
     try:
         return Typed(type)
-    except (PydanticSchemaGenerationError, PydanticUserError, NameError):
+    except (PydanticUserError, NameError):
         return None
 
 
 @functools.lru_cache(512)
-def _adapter(type: Any) -> TypeAdapter[Any]:
+def _adapter(type: Any) -> "TypeAdapter[Any]":
+    from pydantic import TypeAdapter
+
     return TypeAdapter(Any if isinstance(type, TypeVar) else type)
 
 

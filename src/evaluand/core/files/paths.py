@@ -2,7 +2,6 @@
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -74,7 +73,7 @@ def replaced(path: Path, *, parents: bool = False) -> Iterator[IO[bytes]]:
     place = Path(os.path.realpath(path))
     if parents:
         place.parent.mkdir(parents=True, exist_ok=True)
-    temporary = place.with_name(f".{place.name[:100]}-{secrets.token_hex(4)}.tmp")
+    temporary = place.with_name(f".{place.name[:100]}-{os.urandom(4).hex()}.tmp")
     try:
         with _naming(path, temporary):
             with temporary.open("xb") as file:

@@ -8,14 +8,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
-from pydantic import ValidationError
 
 from evaluand.core.errors import DataError, Fault, ParameterError, SpecError, nearest
 from evaluand.core.files.bounded_yaml import MOST_BYTES, BoundedLoader, YAMLLimitError
 from evaluand.core.files.regular import read_regular_file
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 Place = tuple[Any, ...]
 
@@ -123,6 +125,8 @@ class Document:
     @contextmanager
     def at(self, *place: Any) -> Iterator[None]:
         """Adds what is raised in the block as faults at a place; faults of data that have their own place keep it."""
+        from pydantic import ValidationError  # on use: it takes 60 ms, and files are read where nothing is validated
+
         try:
             yield
         except ValidationError as error:

@@ -41,7 +41,8 @@ library does with it. What is only printed, logged or traced may be made of the 
 are taken as having no influence. A global that a function itself assigns (a client made on first use) counts by the
 statement that first sets it, as its value is made by code that is covered already.
 
-The traversal is in `walk` (values) and `code` (functions, classes, names), what it has found in `parts` and `files`.
+The traversal is in `walk` (values) and `code` (functions, classes, names), what it has found in `parts` and `files`,
+and what it says in `facts`.
 `lookup` decides what makes code unpinned, by the names in each definition (`scope`) and the table `outside`; `order`
 where a set may stand. Each of the others answers one question: where code comes from (`homes`), what wraps it
 (`wrapping`), which text is its source (`source`), what names its syntax (`syntax`) and bytecode (`bytecode`) use, to
@@ -56,7 +57,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evaluand.core.errors import plural
-from evaluand.core.fingerprint.walk import CodeFacts, Fingerprint, Walk
+from evaluand.core.fingerprint.facts import CodeFacts, Fingerprint
 
 __all__ = ["CodeFacts", "Fingerprint", "Identity", "code_identity", "explain", "fingerprint", "summarize_reasons"]
 
@@ -90,6 +91,8 @@ def fingerprint(
         >>> fingerprint(shout).digest == print_.digest
         False
     """
+    from evaluand.core.fingerprint.walk import Walk  # on use: what only reads results does without
+
     return Walk(seeds_estimators, ignores_changes).run(obj, files)
 
 

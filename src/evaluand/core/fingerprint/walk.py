@@ -20,19 +20,18 @@ import threading
 import types
 import uuid
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent import futures
-from dataclasses import dataclass, field
 from typing import Any
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError
 from evaluand.core.fingerprint.code import Code
+from evaluand.core.fingerprint.facts import CodeFacts, Fingerprint
 from evaluand.core.fingerprint.files import Files, is_text_or_path, name_token
 from evaluand.core.fingerprint.homes import Home, Homes
 from evaluand.core.fingerprint.lookup import Lookup
 from evaluand.core.fingerprint.order import hash_seed
-from evaluand.core.fingerprint.outside import shared_generators_of
 from evaluand.core.fingerprint.parts import Parts, Place
 from evaluand.core.fingerprint.plain import plain_data
 from evaluand.core.fingerprint.secrets import EnvironmentSecrets
@@ -88,74 +87,6 @@ _RUNNING = (  # whose state says who runs and who waits
     *(asyncio.AbstractEventLoop, asyncio.BaseTransport, asyncio.Future, futures.Executor, threading.Thread),
     *(threading.Barrier, threading.Condition, threading.Event, threading.Semaphore),
 )
-
-
-@dataclass(frozen=True)
-class CodeFacts:
-    """What is known of some code for observing what its calls read.
-
-    Attributes:
-        folder: where the code lies; the current directory where it has no file.
-        libraries: the packages and modules of others that it uses.
-        keeps: whether it may keep something that a later call finds.
-        is_versioned: whether a declared version stands for the services and programs that it uses.
-        modules: what it consists of, and libraries that keep what they read: it may find there what calls of other
-            code of these modules have read. None where it may share any.
-    """
-
-    folder: str = field(default_factory=working_folder)
-    libraries: frozenset[str] = frozenset(("?",))  # one that is not known
-    keeps: bool = True
-    is_versioned: bool = False
-    modules: frozenset[str] | None = None
-
-    @property
-    def draws(self) -> frozenset[str]:
-        """The modules from whose shared generators the code of others may draw; a version stands for what is drawn."""
-        libraries = () if self.is_versioned else self.libraries
-        return frozenset[str]().union(*map(shared_generators_of, libraries))
-
-    def __fingerprint__(self) -> Any:
-        """Nothing: facts follow from code that is identified itself."""
-        return ()
-
-    @staticmethod
-    def combine(parts: Iterable[CodeFacts | None]) -> CodeFacts | None:
-        """What is known of code made of several parts; None if no part is observed."""
-        observed = [part for part in parts if part is not None]
-        if not observed:
-            return None
-        libraries = frozenset[str]().union(*(part.libraries for part in observed))
-        modules = [part.modules for part in observed if part.modules is not None]
-        shares_any = len(modules) < len(observed)
-        return CodeFacts(
-            observed[0].folder,
-            libraries,
-            any(part.keeps for part in observed),
-            all(part.is_versioned for part in observed),
-            None if shares_any else frozenset[str]().union(*modules),
-        )
-
-
-@dataclass(frozen=True)
-class Fingerprint:
-    """What a function or object is, as far as its results are concerned.
-
-    Attributes:
-        digest: the digest of everything reached, as 32 hexadecimal digits.
-        pinned: whether everything reached could be read.
-        unpinned: why not, one sentence for each thing that could not.
-        parts: qualified name → digest of every function, class and constant reached, for explaining changes.
-        files: path → digest of the content of every declared file.
-        facts: what observing its calls needs to know of it.
-    """
-
-    digest: str
-    pinned: bool
-    unpinned: tuple[str, ...]
-    parts: Mapping[str, str]
-    files: Mapping[str, str]
-    facts: CodeFacts = field(compare=False, repr=False, default=CodeFacts())
 
 
 class Walk:

@@ -55,5 +55,6 @@ if TYPE_CHECKING:
         fixed_list as fixed_list,
         sized as sized,
     )
+    from evaluand.data.schema.values import ValueSchema as ValueSchema
 
 __getattr__, __dir__ = lazy_names(__name__)

@@ -103,12 +103,14 @@ def find_match_sets(store: Store, runs: Sequence[Run]) -> list[Matches]:
     Returns:
         The newest first.
     """
+    ids, digests = {run.id for run in runs}, {run.digest for run in runs}
+    chosen: list[Matches] = []
+    if not (manifests := [*find_sealed(store, MATCHES, *digests)]):
+        return chosen
     from evaluand.matches.labelled_sets import is_by_people  # on use: `evaluand list` does without Arrow
     from evaluand.matches.matches import Matches
 
-    ids, digests = {run.id for run in runs}, {run.digest for run in runs}
-    chosen: list[Matches] = []
-    for manifest in find_sealed(store, MATCHES, *digests):
+    for manifest in manifests:
         matches, spec = Matches(store, manifest["id"]), manifest["spec"]
         own = digests & {*spec["runs"]} if is_by_people(matches) else ids & {*manifest["provenance"]["runs"]}
         later = (each.manifest["spec"] for each in chosen)

@@ -14,7 +14,6 @@ from evaluand.report.facts.judges import judge_facts
 from evaluand.report.facts.match_sets import run_ratings_facts
 from evaluand.report.facts.report import tradeoffs_facts
 from evaluand.report.flat_rows import read_values
-from evaluand.report.html.notebook import aggregation_html
 from evaluand.report.kinds.base import Choice, KindView
 from evaluand.report.terminal.artifact import aggregation_body
 from evaluand.store.store import Store
@@ -28,6 +27,7 @@ class AggregationView(KindView):
     """An aggregation: values of metrics, curves, disparities and trade-offs."""
 
     name = AGGREGATIONS
+    notebook = "evaluand.report.html.notebook:aggregation_html"
 
     def open(self, store: Store, id: str) -> Aggregation:
         return Aggregation(store, id)
@@ -53,9 +53,6 @@ class AggregationView(KindView):
 
     def body(self, facts: Facts) -> Iterator[RenderableType]:
         return aggregation_body(facts)
-
-    def to_html(self, artifact: Any) -> str | None:
-        return aggregation_html(artifact)
 
     def tables(self, artifact: Any) -> list[str]:
         return ["metrics", "curves"]

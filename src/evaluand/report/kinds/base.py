@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from evaluand.core.errors import Fault
@@ -58,6 +59,7 @@ class KindView:
         made: what stands before its origins.
         notes_stops: whether `show` adds that a run was stopped early.
         sums_usage: whether `show` sums what its rows have used.
+        notebook: `module:function` that writes it as HTML; it is loaded where a notebook asks.
     """
 
     name: str
@@ -67,6 +69,7 @@ class KindView:
     made = "made from"
     notes_stops = True
     sums_usage = True
+    notebook = ""
 
     def open(self, store: Store, id: str) -> Any:
         """The artifact."""
@@ -108,7 +111,7 @@ class KindView:
 
     def to_html(self, artifact: Any) -> str | None:
         """The artifact in a notebook."""
-        return None
+        return resolve_name(self.notebook)(artifact) if self.notebook else None
 
     # written
 

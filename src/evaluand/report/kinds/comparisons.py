@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evaluand.comparison.comparing import Comparison, stored_digest
 from evaluand.comparison.kind import COMPARISONS
 from evaluand.report.facts.base import Facts
-from evaluand.report.html.notebook import comparison_html
 from evaluand.report.kinds.base import Choice, KindView
 from evaluand.report.terminal.comparison import comparison_parts
 from evaluand.store.store import Store
@@ -21,6 +20,7 @@ class ComparisonView(KindView):
     """A comparison: differences with verdicts, a ranking, and examples won and lost."""
 
     name = COMPARISONS
+    notebook = "evaluand.report.html.notebook:comparison_html"
     is_table = False
     notes_stops = False  # it says so itself
 
@@ -35,6 +35,3 @@ class ComparisonView(KindView):
 
     def body(self, facts: Facts) -> Iterator[RenderableType]:
         return comparison_parts(facts["comparison"])
-
-    def to_html(self, artifact: Any) -> str | None:
-        return comparison_html(artifact)

@@ -20,7 +20,6 @@ from evaluand.report.facts.evaluation import evaluation_facts, example_facts
 from evaluand.report.facts.judges import judge_facts
 from evaluand.report.facts.unread import unread_facts
 from evaluand.report.flat_rows import read_scores
-from evaluand.report.html.notebook import evaluation_html
 from evaluand.report.kinds.base import Choice, KindView, read_lane
 from evaluand.report.terminal.artifact import evaluation_body, spec_text
 from evaluand.report.terminal.cells import CELL
@@ -38,6 +37,7 @@ class EvaluationView(KindView):
     """An evaluation: scores with what was graded."""
 
     name = EVALUATIONS
+    notebook = "evaluand.report.html.notebook:evaluation_html"
     takes_where = True
 
     def open(self, store: Store, id: str) -> Evaluation:
@@ -89,9 +89,6 @@ class EvaluationView(KindView):
         rows = sum(store.manifest(RUNS, manifest["provenance"]["run"])["counts"].values())
         for number, scorer in enumerate(manifest["spec"]["scorers"]):
             yield read_lane(store, manifest, f"scorer{number}", f"graded by {scorer}", rows)
-
-    def to_html(self, artifact: Any) -> str | None:
-        return evaluation_html(artifact)
 
     def tables(self, artifact: Any) -> list[str]:
         return ["tidy", *artifact.scorers]

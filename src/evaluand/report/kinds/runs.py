@@ -19,7 +19,6 @@ from evaluand.report.facts.evaluation import grades_facts
 from evaluand.report.facts.run import run_facts
 from evaluand.report.facts.unread import unread_facts
 from evaluand.report.flat_rows import read_dataset, read_responses, read_spans
-from evaluand.report.html.notebook import run_html
 from evaluand.report.kinds.base import Choice, KindView, read_lane
 from evaluand.report.terminal.artifact import run_body, spec_text
 from evaluand.report.text import SHORT_ID
@@ -39,6 +38,7 @@ class RunView(KindView):
     """A run: calls with their answers, errors and spans."""
 
     name = RUNS
+    notebook = "evaluand.report.html.notebook:run_html"
     takes_where = True
 
     def open(self, store: Store, id: str) -> Run:
@@ -71,9 +71,6 @@ class RunView(KindView):
     def progress(self, store: Store, manifest: Manifest) -> Iterator[Facts]:
         spec = manifest["spec"]
         yield read_lane(store, manifest, LANE, "calls", spec["examples"] * spec["replications"])
-
-    def to_html(self, artifact: Any) -> str | None:
-        return run_html(artifact)
 
     def tables(self, artifact: Any) -> list[str]:
         return ["responses", "spans", "examples"]
