@@ -8,16 +8,16 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from evaluand.cli.command import argument, make_command
+from evaluand.cli.command import argument, make_command, option
 from evaluand.cli.options import json_option, name_store, store_option
 from evaluand.cli.output import print_json, show
 from evaluand.core import registry
-from evaluand.core.errors import Fault, plural, singular
+from evaluand.core.errors import Fault, plural, pluralize, singular
 from evaluand.metrics.names import AVERAGES, averaged_names, metric_names
 from evaluand.report.facts.base import Facts, Names, usage_facts
-from evaluand.report.terminal.artifact import Listing
+from evaluand.report.terminal.listing import Listing
 from evaluand.store.addresses import Place
-from evaluand.store.catalog import DAMAGED
+from evaluand.store.catalog import Entries, Entry
 from evaluand.store.folder_store import FolderStore
 from evaluand.store.kinds import kind_names
 from evaluand.store.opening import open_store
@@ -26,13 +26,14 @@ from evaluand.store.store import Ref
 METRICS: Final = "metrics"
 RUBRICS: Final = "rubrics"
 _REGISTERED: Final = ("scorers", "tasks")
+_NEWEST: Final = 50
 _SHOWN: Final = frozenset(("kind", "id", "name", "status", "created", "counts"))
 
 _EXAMPLES = """\b
 Examples:
   evaluand list
   evaluand list runs
-  evaluand list runs --json
+  evaluand list runs --json --all
   evaluand list metrics
 """
 
@@ -53,6 +54,7 @@ class _Listed(click.Choice[str]):
 def command(
     kind: str | None = argument(required=False, type=_Listed(()), metavar="[KIND]"),
     folder: Place = store_option,
+    everything: bool = option(f"List all artifacts, not only the newest {_NEWEST}.", "--all"),
     as_json: bool = json_option,
 ) -> None:
     """List what is stored, newest first, or the names of metrics, scorers, tasks and rubrics.
@@ -72,13 +74,19 @@ def command(
         return _list_kinds(kind, as_json)
     store = open_store(folder)
     refs = [ref for _, ref in store.catalog.refs()]
-    entries = _entries(store, kind, [ref for ref in refs if isinstance(ref, Ref)])
+    entries = store.catalog.entries(kind)
+    shown = entries[: None if everything else _NEWEST]
+    facts = _facts(shown, [ref for ref in refs if isinstance(ref, Ref)])
     _print_damage(store, entries, sum(isinstance(ref, Fault) for ref in refs))
     if as_json:
-        return print_json(entries)
-    if not entries:
-        return click.echo(name_store(f"nothing is stored in {folder} yet; start with `evaluand run FILE`"), err=True)
-    show(Listing(entries))
+        print_json(facts)
+    elif facts:
+        show(Listing(facts))
+    else:
+        click.echo(name_store(f"nothing is stored in {folder} yet; start with `evaluand run FILE`"), err=True)
+    if more := len(entries) - len(shown):
+        click.echo(f"{more:,} older {pluralize(more, 'one is', 'ones are')} not listed; --all lists all", err=as_json)
+    return None
 
 
 def _list_metrics(as_json: bool) -> None:
@@ -127,20 +135,19 @@ def _list_kinds(group: str, as_json: bool) -> None:
     show(table)
 
 
-def _print_damage(store: FolderStore, entries: list[Facts], n_names: int) -> None:
+def _print_damage(store: FolderStore, entries: Entries, n_names: int) -> None:
     """Prints one line if manifests, names or folders of the store cannot be read."""
-    n_artifacts = sum(entry["status"] == DAMAGED for entry in entries)
-    numbers = ((n_artifacts, "artifact"), (n_names, "name"), (len(store.blocked()), "folder"))
+    numbers = ((entries.n_damaged, "artifact"), (n_names, "name"), (len(store.blocked()), "folder"))
     counts = [plural(n, what) for n, what in numbers if n]
     if counts:
         click.echo(name_store(f"{' and '.join(counts)} cannot be read; `evaluand verify` says why"), err=True)
 
 
-def _entries(store: FolderStore, kind: str | None, refs: list[Ref]) -> list[Facts]:
+def _facts(entries: list[Entry], refs: list[Ref]) -> list[Facts]:
     names = Names(refs)
     return [
         {name: value for name, value in entry.items() if name in _SHOWN}
-        | usage_facts({name: entry[name] for name in ("usage", "spent") if entry[name]})
+        | usage_facts({name: value for name in ("usage", "spent") if (value := entry[name])})
         | {"names": names.find(entry["kind"], entry["id"], entry["name"])}
-        for entry in store.catalog.entries(kind)
+        for entry in entries
     ]
