@@ -2,6 +2,7 @@
 
 import inspect
 from dataclasses import asdict
+from itertools import islice
 from typing import Final
 
 import click
@@ -75,7 +76,7 @@ def command(
     store = open_store(folder)
     refs = [ref for _, ref in store.catalog.refs()]
     entries = store.catalog.entries(kind)
-    shown = entries[: None if everything else _NEWEST]
+    shown = [*islice(entries, None if everything else _NEWEST)]
     facts = _facts(shown, [ref for ref in refs if isinstance(ref, Ref)])
     _print_damage(store, entries, sum(isinstance(ref, Fault) for ref in refs))
     if as_json:

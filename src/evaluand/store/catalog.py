@@ -7,9 +7,10 @@ from somebody else or be read-only. Each kind has its own files there, so that w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any, Final, TypedDict, overload
+from itertools import starmap
+from typing import Any, Final, TypedDict
 
 import orjson
 
@@ -66,7 +67,7 @@ class Entry(TypedDict):
 _Artifact = tuple[str, str, "_Row | Fault"]  # kind, id, and what its manifest says, or why it cannot be read
 
 
-class Entries(Sequence[Entry]):
+class Entries:
     """Artifacts, newest first; last those that are damaged. There may be thousands: an entry is made when it is read.
 
     Attributes:
@@ -81,14 +82,8 @@ class Entries(Sequence[Entry]):
     def __len__(self) -> int:
         return len(self._artifacts)
 
-    @overload
-    def __getitem__(self, index: int) -> Entry: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Entry]: ...
-    def __getitem__(self, index: int | slice) -> Entry | list[Entry]:
-        if isinstance(index, slice):
-            return [_entry(*artifact) for artifact in self._artifacts[index]]
-        return _entry(*self._artifacts[index])
+    def __iter__(self) -> Iterator[Entry]:
+        return starmap(_entry, self._artifacts)
 
 
 class Catalog:

@@ -215,9 +215,12 @@ def as_fault(path: PurePath, error: EngineError) -> Fault:
 
 
 def _parse_manifest(content: bytes, kind: str, id: str, *, sealed: bool) -> Manifest:
-    key = kind, id, sealed, ids.digest_of_text(content)
-    if key in _sound:
-        return _value(content, orjson.loads(content))
+    _check_manifest(content, kind, id, sealed)
+    return _value(content, orjson.loads(content))
+
+
+@lru_cache(16)  # an artifact's manifest is read from several sides, one after the other
+def _check_manifest(content: bytes, kind: str, id: str, sealed: bool) -> None:
     value, seal = _parse(content)
     _check_format(value, seal, _SUBJECT)
     if sealed or value["format"] > 1 or "seal" in value:
@@ -233,14 +236,6 @@ def _parse_manifest(content: bytes, kind: str, id: str, *, sealed: bool) -> Mani
     )
     if reason:
         raise _Invalid(f"cannot be read: {reason}; evaluand did not write this")
-    if len(_sound) >= _MOST_SOUND:
-        _sound.clear()
-    _sound.add(key)
-    return value
-
-
-_MOST_SOUND: Final = 100_000
-_sound: Final[set[tuple[str, str, bool, bytes]]] = set()  # the manifests that this process has checked, by content
 
 
 def _shorten(value: Any) -> str:
