@@ -1,6 +1,7 @@
 """`evaluand list`: lists what is stored, and the names of metrics. It reads the catalog alone, so it stays fast."""
 
 import inspect
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from itertools import islice
 from typing import Final
@@ -95,14 +96,9 @@ def _list_metrics(as_json: bool) -> None:
     named = metric_names()
     if as_json:
         return print_json([asdict(one) for one in named])
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for header in ("metric", "what it is", "also called"):
-        table.add_column(header, no_wrap=header == "metric", overflow="fold")
     averages = {f"{base}_{suffix}" for base in averaged_names() for suffix in AVERAGES}
-    for one in named:
-        if one.name not in averages:
-            table.add_row(*map(Text, (one.name, one.about, ", ".join(one.aliases))))
-    show(table)
+    rows = ((one.name, one.about, ", ".join(one.aliases)) for one in named if one.name not in averages)
+    _show_table(("metric", "what it is", "also called"), rows)
     bases, suffixes = ", ".join(averaged_names()), ", ".join(f"_{suffix}" for suffix in AVERAGES)
     click.echo(f"\nAveraged over classes or rows: {bases}, each with {suffixes}.")
     click.echo("With a number: ndcg@10, map@10, precision@5, recall@5, hits@5, pass@3, top_5_accuracy, f2, p95.")
@@ -115,12 +111,8 @@ def _list_rubrics(as_json: bool) -> None:
     rubrics = [Rubric.of(name) for name in rubric_names()]
     if as_json:
         return print_json([{**rubric.spec, "digest": rubric.digest} for rubric in rubrics])
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for header in ("rubric", "version", "measures", "reads"):
-        table.add_column(header, no_wrap=header == "rubric", overflow="fold")
-    for rubric in rubrics:
-        table.add_row(*map(Text, (rubric.name, rubric.version, rubric.summary, ", ".join(rubric.variables))))
-    show(table)
+    rows = ((rubric.name, rubric.version, rubric.summary, ", ".join(rubric.variables)) for rubric in rubrics)
+    return _show_table(("rubric", "version", "measures", "reads"), rows)
 
 
 def _list_kinds(group: str, as_json: bool) -> None:
@@ -128,11 +120,16 @@ def _list_kinds(group: str, as_json: bool) -> None:
     kinds = {name: (inspect.getdoc(registry.find(group, name)) or "").split("\n")[0] for name in registry.names(group)}
     if as_json:
         return print_json([{"name": name, "about": about} for name, about in kinds.items()])
+    return _show_table((singular(group), "what it is"), kinds.items())
+
+
+def _show_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Prints rows whose first cell, a name, stays in one line."""
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for header in (singular(group), "what it is"):
-        table.add_column(header, no_wrap=header != "what it is", overflow="fold")
-    for name, about in kinds.items():
-        table.add_row(Text(name), Text(about))
+    for number, header in enumerate(headers):
+        table.add_column(header, no_wrap=number == 0, overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
     show(table)
 
 
