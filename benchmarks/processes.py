@@ -16,6 +16,7 @@ import statistics
 import time
 
 from evaluand import Dataset, Policy, ProcessEngine, Runner
+from evaluand.engine.engines.local import LocalEngine
 
 WORK = 5e-3  # seconds of CPU time a call takes
 WAIT = 0.1  # seconds that a call waits
@@ -54,7 +55,7 @@ async def waiting(number: int) -> int:
 
 def measure_waiting(processes: int, calls: int = 200) -> None:
     rows = Dataset.from_rows([{"input": number} for number in range(calls)])
-    for name, engine in (("this process", None), (f"{processes} processes", ProcessEngine(processes))):
+    for name, engine in (("this process", LocalEngine()), (f"{processes} processes", ProcessEngine(processes))):
         began = time.perf_counter()
         Runner(policy=Policy(concurrency=16), engine=engine).run(waiting, rows)
         print(f"{calls} calls that wait {WAIT * 1e3:g} ms, 16 at once, in {name}: {time.perf_counter() - began:.2f} s")
