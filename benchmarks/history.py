@@ -131,6 +131,8 @@ def measure_artifacts(bench: Bench, size: int) -> list[Row]:
         bench.measure_command(f"first list {n}", "list", "--store", bench.store(n))
     ids = {n: _id_of_run(bench.store(n)) for n in sizes}
     for turn in range(bench.repeats):
+        for n in sizes[:2]:
+            bench.measure_command(f"verify {n}", "verify", "--store", bench.store(n))
         for n in sizes:
             bench.measure_command(f"list {n}", "list", "--store", bench.store(n))
             bench.measure(f"open {n}", "open", folder=bench.store(n))
@@ -143,7 +145,8 @@ def measure_artifacts(bench: Bench, size: int) -> list[Row]:
 
 
 def _artifact_rows(bench: Bench, sizes: Sequence[int]) -> list[Row]:
-    empty, _, large = sizes
+    empty, small, large = sizes
+    verified = (bench.median(f"verify {small}") - bench.median(f"verify {empty}")) / max(small - empty, 1)
     rows = [Row(f"open one of {large:,} artifacts by name", bench.median(f"open {large}") * 1e3, "ms", 5)]
     rows += _growth(bench, "open", sizes)
     rows += [
@@ -151,6 +154,7 @@ def _artifact_rows(bench: Bench, sizes: Sequence[int]) -> list[Row]:
         Row("  the first time", bench.median(f"first list {large}"), "s"),
         Row(f"  of {empty}", bench.median(f"list {empty}"), "s"),
         *_growth(bench, "list", sizes),
+        Row("evaluand verify, one more artifact", verified * 1e3, "ms", 0.6),
     ]
     for what, label, limit in (
         ("run", f"run of {EXAMPLES} examples", 1.3),

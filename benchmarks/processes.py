@@ -1,4 +1,5 @@
 """How much processes gain for a task that computes: about 5 ms of pure Python a call, in one process and in several.
+And what calls that wait take: of a coroutine that waits 100 ms, 16 at once in each process, and in this one alone.
 
     python benchmarks/processes.py [--examples 2000] [--rounds 3] [--processes 2]
 
@@ -9,13 +10,16 @@ says something only where as many cores as processes are free.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 import statistics
 import time
 
-from evaluand import Dataset, ProcessEngine, Runner
+from evaluand import Dataset, Policy, ProcessEngine, Runner
+from evaluand.engine.engines.local import LocalEngine
 
 WORK = 5e-3  # seconds of CPU time a call takes
+WAIT = 0.1  # seconds that a call waits
 
 
 def steps_in(seconds: float) -> int:
@@ -44,6 +48,19 @@ def seconds_for(dataset: Dataset, steps: int, processes: int) -> float:
     return time.perf_counter() - began
 
 
+async def waiting(number: int) -> int:
+    await asyncio.sleep(WAIT)
+    return number
+
+
+def measure_waiting(processes: int, calls: int = 200) -> None:
+    rows = Dataset.from_rows([{"input": number} for number in range(calls)])
+    for name, engine in (("this process", LocalEngine()), (f"{processes} processes", ProcessEngine(processes))):
+        began = time.perf_counter()
+        Runner(policy=Policy(concurrency=16), engine=engine).run(waiting, rows)
+        print(f"{calls} calls that wait {WAIT * 1e3:g} ms, 16 at once, in {name}: {time.perf_counter() - began:.2f} s")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--examples", type=int, default=2000)
@@ -59,6 +76,7 @@ def main() -> None:
         ratios.append(one / several)
         print(f"round {number + 1}: in 1 {one:.2f} s, in {chosen.processes} {several:.2f} s: {ratios[-1]:.2f}×")
     print(f"median: {statistics.median(ratios):.2f}× (load now {os.getloadavg()[0]:.1f})")
+    measure_waiting(chosen.processes)
 
 
 if __name__ == "__main__":

@@ -562,6 +562,26 @@ def test_the_list_is_newest_first_and_holds_every_artifact(ran: Place) -> None:
 _RUN_COUNTS = ["5", "completed,", "1", "failed"]
 
 
+def test_only_the_newest_are_listed_unless_all_are_asked_for(place: Place) -> None:
+    store = place.store()
+    for number in range(52):
+        Dataset.from_rows([{"input": number}], name=f"data {number}").save(store)
+    newest = [entry["id"] for entry in place.json("list", "--all")]
+    (place.folder / "store" / "datasets" / newest[0] / "manifest.json").write_text("{")
+    listed = place.call("list")
+    assert listed.stdout.splitlines()[-1] == "2 older ones are not listed; --all lists all"
+    assert "data 51" not in listed.stdout
+    assert "data 50" in listed.stdout
+    assert "data 0 " not in listed.stdout
+    assert "1 artifact cannot be read" in listed.stderr  # although it comes last, and is not listed
+    as_json = place.call("list", "datasets", "--json")
+    assert [entry["id"] for entry in json.loads(as_json.stdout)] == newest[1:51]
+    assert as_json.stderr.splitlines()[-1] == "2 older ones are not listed; --all lists all"
+    everything = place.call("list", "datasets", "--json", "--all")
+    assert [entry["id"] for entry in json.loads(everything.stdout)] == [*newest[1:], newest[0]]
+    assert "--all" not in everything.stderr
+
+
 def test_an_empty_store_is_listed_as_such(place: Place) -> None:
     result = place.call("list")
     assert (result.exit_code, result.stdout) == (0, "")

@@ -112,6 +112,24 @@ def test_calls_are_made_in_as_many_processes_as_allowed_none_of_them_this_one(tm
     check_all_end(list(found))
 
 
+def test_a_process_makes_several_calls_of_a_coroutine_function_at_once() -> None:
+    in_flight = 0
+
+    async def counting(value: int) -> list[int]:
+        nonlocal in_flight
+        in_flight += 1
+        await asyncio.sleep(0.05)
+        most = in_flight
+        await asyncio.sleep(0.05)
+        in_flight -= 1
+        return [os.getpid(), most]
+
+    run = Runner(policy=Policy(concurrency=4), engine=TWO).run(counting, data(24))
+    found = [r.responses[0] for r in run if r.responses]
+    assert len({pid for pid, _ in found}) == 2
+    assert max(most for _, most in found) == 4
+
+
 def test_there_are_as_many_processes_as_cpus_unless_reported_otherwise() -> None:
     assert ProcessEngine().workers == os.cpu_count()
     assert ProcessEngine(7).workers == 7
@@ -208,6 +226,25 @@ def test_a_call_that_takes_too_long_is_ended_and_costs_one_example(tmp_path: Pat
     check_all_end(pids(tmp_path))
 
 
+@pytest.mark.parametrize("how", ["dies", "blocks", "waits"])
+def test_a_coroutine_that_ends_its_process_costs_its_example_and_no_other(tmp_path: Path, how: str) -> None:
+    async def harms(value: int) -> int:
+        await asyncio.sleep(0.01)
+        if value == 3:
+            (tmp_path / str(os.getpid())).touch()
+            if how == "dies":
+                os._exit(7)
+            while how == "blocks":
+                pass
+            await asyncio.sleep(60)
+        return value
+
+    run = Runner(policy=Policy(concurrency=4, timeout=1.0), engine=TWO).run(harms, data(20))
+    assert failures(run) == {3: ("WorkerDied", "exit 7") if how == "dies" else ("TaskTimeout", "timeout")}
+    assert run.counts == {"completed": 19, "failed": 1}
+    check_all_end(pids(tmp_path))
+
+
 def test_what_a_call_has_started_ends_with_it_when_it_takes_too_long(tmp_path: Path) -> None:
     def starts(value: int) -> int:
         if value == 3:
@@ -250,14 +287,18 @@ def tries(folder: Path, value: int) -> int:
         return file.tell() - 1
 
 
-def test_transient_errors_are_tried_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_async", [False, True])
+def test_transient_errors_are_tried_again(tmp_path: Path, is_async: bool) -> None:
     def flaky(value: int) -> int:
         before = tries(tmp_path, value)
         if before < value % 3:
             raise TransientError("busy")
         return value
 
-    run = Runner(policy=Policy(retries=1, backoff=0.001), engine=TWO).run(flaky, data(9))
+    async def flaky_async(value: int) -> int:
+        return flaky(value)
+
+    run = Runner(policy=Policy(retries=1, backoff=0.001), engine=TWO).run(flaky_async if is_async else flaky, data(9))
     assert run.table()["attempts"].to_pylist() == [1, 2, 2] * 3
     assert failures(run) == dict.fromkeys((2, 5, 8), ("TransientError", None))
 

@@ -25,8 +25,9 @@ from evaluand.report.facts.evaluation import evaluation_facts
 from evaluand.report.facts.report import report_facts, results_facts
 from evaluand.report.facts.run import dataset_facts, run_facts
 from evaluand.report.metric_labels import add_labels, metric_labels
-from evaluand.report.terminal.artifact import Listing, artifact_table, spec_text
+from evaluand.report.terminal.artifact import artifact_table, spec_text
 from evaluand.report.terminal.cells import name_values
+from evaluand.report.terminal.listing import Listing
 from evaluand.report.terminal.report import metrics_table, missing_table, results_table
 from evaluand.report.text import format_creation, minute, number_format, numbers, safe, seconds
 from evaluand.run.runner import Run, Runner

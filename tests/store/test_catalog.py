@@ -109,7 +109,7 @@ def history(once: Path, tmp_path: Path, cache: Path) -> DirectoryStore:
 
 
 def listed(store: DirectoryStore) -> list[Entry]:
-    return store.catalog.entries()
+    return [*store.catalog.entries()]
 
 
 def work_of_runs(store: DirectoryStore) -> str:

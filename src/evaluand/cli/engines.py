@@ -17,7 +17,7 @@ class EngineOptions:
     """Options that choose where calls are made."""
 
     engine: Literal["local", "processes", "ray"] | None = option(
-        "Where calls are made: here, in processes of this machine, or in workers of a Ray cluster."
+        "Where calls are made, `concurrency` in each: here, in processes, or in workers of a Ray cluster."
     )
     workers: int | None = option(
         "How many processes or workers; by default one for each CPU.", type=click.IntRange(min=1), metavar="N"

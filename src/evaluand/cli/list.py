@@ -1,23 +1,25 @@
 """`evaluand list`: lists what is stored, and the names of metrics. It reads the catalog alone, so it stays fast."""
 
 import inspect
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from itertools import islice
 from typing import Final
 
 import click
 from rich.table import Table
 from rich.text import Text
 
-from evaluand.cli.command import argument, make_command
+from evaluand.cli.command import argument, make_command, option
 from evaluand.cli.options import json_option, name_store, store_option
 from evaluand.cli.output import print_json, show
 from evaluand.core import registry
-from evaluand.core.errors import Fault, plural, singular
+from evaluand.core.errors import Fault, plural, pluralize, singular
 from evaluand.metrics.names import AVERAGES, averaged_names, metric_names
 from evaluand.report.facts.base import Facts, Names, usage_facts
-from evaluand.report.terminal.artifact import Listing
+from evaluand.report.terminal.listing import Listing
 from evaluand.store.addresses import Place
-from evaluand.store.catalog import DAMAGED
+from evaluand.store.catalog import Entries, Entry
 from evaluand.store.folder_store import FolderStore
 from evaluand.store.kinds import kind_names
 from evaluand.store.opening import open_store
@@ -26,13 +28,14 @@ from evaluand.store.store import Ref
 METRICS: Final = "metrics"
 RUBRICS: Final = "rubrics"
 _REGISTERED: Final = ("scorers", "tasks")
+_NEWEST: Final = 50
 _SHOWN: Final = frozenset(("kind", "id", "name", "status", "created", "counts"))
 
 _EXAMPLES = """\b
 Examples:
   evaluand list
   evaluand list runs
-  evaluand list runs --json
+  evaluand list runs --json --all
   evaluand list metrics
 """
 
@@ -53,6 +56,7 @@ class _Listed(click.Choice[str]):
 def command(
     kind: str | None = argument(required=False, type=_Listed(()), metavar="[KIND]"),
     folder: Place = store_option,
+    everything: bool = option(f"List all artifacts, not only the newest {_NEWEST}.", "--all"),
     as_json: bool = json_option,
 ) -> None:
     """List what is stored, newest first, or the names of metrics, scorers, tasks and rubrics.
@@ -72,13 +76,19 @@ def command(
         return _list_kinds(kind, as_json)
     store = open_store(folder)
     refs = [ref for _, ref in store.catalog.refs()]
-    entries = _entries(store, kind, [ref for ref in refs if isinstance(ref, Ref)])
+    entries = store.catalog.entries(kind)
+    shown = [*islice(entries, None if everything else _NEWEST)]
+    facts = _facts(shown, [ref for ref in refs if isinstance(ref, Ref)])
     _print_damage(store, entries, sum(isinstance(ref, Fault) for ref in refs))
     if as_json:
-        return print_json(entries)
-    if not entries:
-        return click.echo(name_store(f"nothing is stored in {folder} yet; start with `evaluand run FILE`"), err=True)
-    show(Listing(entries))
+        print_json(facts)
+    elif facts:
+        show(Listing(facts))
+    else:
+        click.echo(name_store(f"nothing is stored in {folder} yet; start with `evaluand run FILE`"), err=True)
+    if more := len(entries) - len(shown):
+        click.echo(f"{more:,} older {pluralize(more, 'one is', 'ones are')} not listed; --all lists all", err=as_json)
+    return None
 
 
 def _list_metrics(as_json: bool) -> None:
@@ -86,14 +96,9 @@ def _list_metrics(as_json: bool) -> None:
     named = metric_names()
     if as_json:
         return print_json([asdict(one) for one in named])
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for header in ("metric", "what it is", "also called"):
-        table.add_column(header, no_wrap=header == "metric", overflow="fold")
     averages = {f"{base}_{suffix}" for base in averaged_names() for suffix in AVERAGES}
-    for one in named:
-        if one.name not in averages:
-            table.add_row(*map(Text, (one.name, one.about, ", ".join(one.aliases))))
-    show(table)
+    rows = ((one.name, one.about, ", ".join(one.aliases)) for one in named if one.name not in averages)
+    _show_table(("metric", "what it is", "also called"), rows)
     bases, suffixes = ", ".join(averaged_names()), ", ".join(f"_{suffix}" for suffix in AVERAGES)
     click.echo(f"\nAveraged over classes or rows: {bases}, each with {suffixes}.")
     click.echo("With a number: ndcg@10, map@10, precision@5, recall@5, hits@5, pass@3, top_5_accuracy, f2, p95.")
@@ -106,12 +111,8 @@ def _list_rubrics(as_json: bool) -> None:
     rubrics = [Rubric.of(name) for name in rubric_names()]
     if as_json:
         return print_json([{**rubric.spec, "digest": rubric.digest} for rubric in rubrics])
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for header in ("rubric", "version", "measures", "reads"):
-        table.add_column(header, no_wrap=header == "rubric", overflow="fold")
-    for rubric in rubrics:
-        table.add_row(*map(Text, (rubric.name, rubric.version, rubric.summary, ", ".join(rubric.variables))))
-    show(table)
+    rows = ((rubric.name, rubric.version, rubric.summary, ", ".join(rubric.variables)) for rubric in rubrics)
+    return _show_table(("rubric", "version", "measures", "reads"), rows)
 
 
 def _list_kinds(group: str, as_json: bool) -> None:
@@ -119,28 +120,32 @@ def _list_kinds(group: str, as_json: bool) -> None:
     kinds = {name: (inspect.getdoc(registry.find(group, name)) or "").split("\n")[0] for name in registry.names(group)}
     if as_json:
         return print_json([{"name": name, "about": about} for name, about in kinds.items()])
+    return _show_table((singular(group), "what it is"), kinds.items())
+
+
+def _show_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Prints rows whose first cell, a name, stays in one line."""
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for header in (singular(group), "what it is"):
-        table.add_column(header, no_wrap=header != "what it is", overflow="fold")
-    for name, about in kinds.items():
-        table.add_row(Text(name), Text(about))
+    for number, header in enumerate(headers):
+        table.add_column(header, no_wrap=number == 0, overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
     show(table)
 
 
-def _print_damage(store: FolderStore, entries: list[Facts], n_names: int) -> None:
+def _print_damage(store: FolderStore, entries: Entries, n_names: int) -> None:
     """Prints one line if manifests, names or folders of the store cannot be read."""
-    n_artifacts = sum(entry["status"] == DAMAGED for entry in entries)
-    numbers = ((n_artifacts, "artifact"), (n_names, "name"), (len(store.blocked()), "folder"))
+    numbers = ((entries.n_damaged, "artifact"), (n_names, "name"), (len(store.blocked()), "folder"))
     counts = [plural(n, what) for n, what in numbers if n]
     if counts:
         click.echo(name_store(f"{' and '.join(counts)} cannot be read; `evaluand verify` says why"), err=True)
 
 
-def _entries(store: FolderStore, kind: str | None, refs: list[Ref]) -> list[Facts]:
+def _facts(entries: list[Entry], refs: list[Ref]) -> list[Facts]:
     names = Names(refs)
     return [
         {name: value for name, value in entry.items() if name in _SHOWN}
-        | usage_facts({name: entry[name] for name in ("usage", "spent") if entry[name]})
+        | usage_facts({name: value for name in ("usage", "spent") if (value := entry[name])})
         | {"names": names.find(entry["kind"], entry["id"], entry["name"])}
-        for entry in store.catalog.entries(kind)
+        for entry in entries
     ]

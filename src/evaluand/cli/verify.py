@@ -14,7 +14,7 @@ from evaluand.core.errors import EngineError, Fault, NotFound, plural
 from evaluand.engine.keyed_work import Tally
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import SHORT_ID, safe
-from evaluand.report.verification import UNCHECKED, verify
+from evaluand.report.verification import UNCHECKED, Verification
 from evaluand.store.addresses import Place
 from evaluand.store.catalog import DAMAGED
 from evaluand.store.folder_store import FolderStore
@@ -45,11 +45,11 @@ def command(
         raise NotFound(f"{folder}: no such store")
     selected = _add_origins(store, [resolve(store, artifact) for artifact in artifacts])
     keys = selected or store.artifacts()
-    tally = Tally("verify", len(keys))
+    tally, verification = Tally("verify", len(keys)), Verification(store)
     found = []
     with display(as_json, quiet=False)(tally):
         for kind, id in keys:
-            found.append(_facts(store, kind, id, _faults(store, kind, id)))
+            found.append(_facts(store, kind, id, _faults(verification, kind, id)))
             tally.called += 1
             tally.failed += bool(found[-1]["faults"])
     names = [] if selected else [*store.blocked(), *store.misplaced(), *store.damaged_refs()]
@@ -75,10 +75,10 @@ def _add_origins(store: FolderStore, keys: list[tuple[str, str]]) -> list[tuple[
     return [*found]
 
 
-def _faults(store: FolderStore, kind: str, id: str) -> list[Fault]:
+def _faults(verification: Verification, kind: str, id: str) -> list[Fault]:
     """The faults of an artifact, also if its manifest cannot be read."""
     try:
-        return verify(store, kind, id)
+        return verification.find_faults(kind, id)
     except EngineError as error:
         return [Fault("", str(error))]
 

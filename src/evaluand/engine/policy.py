@@ -56,8 +56,8 @@ class Policy:
     """How calls are made.
 
     Attributes:
-        concurrency: calls in flight at once, in each worker of a cluster; by default 16. One thread alone calls plain
-            functions while they return at once. Processes have their own number, and make one call at a time.
+        concurrency: calls in flight at once, in each process and in each worker of a cluster; by default 16. One thread
+            alone calls plain functions while they return at once. A process makes one call of a plain function at once.
         timeout: seconds that one attempt may take, or None.
         retries: further attempts after a transient error. None means the default of the task or judge: 4 for services,
             chat models and judges that ask a model, else 0. If a call makes several requests to a chat model, only the

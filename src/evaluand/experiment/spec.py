@@ -220,7 +220,7 @@ class RunSpec(BaseModel):
         description="how often each example is run; by default the task's own number, or once",
     )
     seed: int = Field(0, ge=-(2**63), lt=2**63, description="the seed from which the seeds of calls are derived")
-    concurrency: int | None = Field(None, ge=1, description="calls at once, by default 16; with ray, of each worker")
+    concurrency: int | None = Field(None, ge=1, description="calls at once, by default 16; of each process or worker")
     timeout: float | None = Field(None, gt=0, description="seconds per call")
     retries: int = Field(
         default=None,  # type: ignore[assignment] # the number of the task

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import starmap
 from typing import Any, Final, TypedDict
 
 import orjson
@@ -63,6 +64,28 @@ class Entry(TypedDict):
     damage: str
 
 
+_Artifact = tuple[str, str, "_Row | Fault"]  # kind, id, and what its manifest says, or why it cannot be read
+
+
+class Entries:
+    """Artifacts, newest first; last those that are damaged. There may be thousands: an entry is made when it is read.
+
+    Attributes:
+        n_damaged: how many are damaged.
+    """
+
+    def __init__(self, artifacts: Iterator[_Artifact]) -> None:
+        self._artifacts = sorted(artifacts, key=lambda artifact: artifact[1])
+        self._artifacts.sort(key=_created, reverse=True)
+        self.n_damaged = sum(isinstance(artifact[2], Fault) for artifact in self._artifacts)
+
+    def __len__(self) -> int:
+        return len(self._artifacts)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return starmap(_entry, self._artifacts)
+
+
 class Catalog:
     """The artifacts and names of a store.
 
@@ -76,16 +99,13 @@ class Catalog:
         self._made: dict[str, dict[str, _Row]] = {}  # by kind and id: when it was made, and by what it is found
         self._loaded: set[str] = set()
 
-    def entries(self, kind: str | None = None) -> list[Entry]:
-        """All artifacts [of a kind], newest first; last those whose manifest is damaged."""
-        found = [entry for each in ([kind] if kind else kind_names()) for entry in self._entries(each)]
-        found.sort(key=lambda entry: entry["id"])
-        found.sort(key=lambda entry: entry["created"] or "", reverse=True)
-        return found
+    def entries(self, kind: str | None = None) -> Entries:
+        """All artifacts [of a kind]."""
+        return Entries(found for each in ([kind] if kind else kind_names()) for found in self._artifacts(each))
 
     def ids(self, kind: str, begin: str = "", *, damaged: bool = False) -> list[str]:
         """The ids of a kind that begin so, sorted, with or without those whose manifest is damaged."""
-        return sorted(entry["id"] for entry in self._entries(kind, begin) if damaged or entry["status"] != DAMAGED)
+        return sorted(id for _, id, row in self._artifacts(kind, begin) if damaged or not isinstance(row, Fault))
 
     def find(self, kind: str, origin: str) -> list[str]:
         """The ids of the artifacts made by a work or from an artifact, newest first.
@@ -126,7 +146,7 @@ class Catalog:
             else:  # it was read where its package was installed
                 yield file, as_fault(folder.path / file, unknown_kind(ref.kind))
 
-    def _entries(self, kind: str, begin: str = "") -> Iterator[Entry]:
+    def _artifacts(self, kind: str, begin: str = "") -> Iterator[_Artifact]:
         above = self._root / kind
         if above.blocked():
             return
@@ -142,17 +162,13 @@ class Catalog:
         finally:
             above.close()
         for id, row in rows.items():
-            yield (
-                _entry(kind, id, DAMAGED, damage=row.message)
-                if isinstance(row, Fault)
-                else _entry(kind, id, *row[_READ:])
-            )
+            yield kind, id, row
         for id, state in states.items():
             if state is None and (damage := _damage_without_manifest(above / id)):
-                yield _entry(kind, id, DAMAGED, damage=damage)
+                yield kind, id, Fault("", damage)
         for entry in found:
             if not entry.is_folder and (fault := blocked_fault(above / entry.name)):
-                yield _entry(kind, entry.name, DAMAGED, damage=fault.message)
+                yield kind, entry.name, fault
 
     def _read_changed(
         self, part: str, states: dict[str, State], read: Callable[[str], _Values], *, whole: bool = True
@@ -235,8 +251,17 @@ def _damage_without_manifest(folder: Folder) -> str:
 _FIELDS: Final = ("status", "name", "created", "digest", "counts", "usage", "spent")
 
 
-def _entry(kind: str, id: str, *values: Any, damage: str = "") -> Entry:
-    """An artifact, of which the first values are known, in the order of the fields."""
+_CREATED: Final = _READ + _FIELDS.index("created")
+
+
+def _created(artifact: _Artifact) -> str:
+    row = artifact[2]
+    return "" if isinstance(row, Fault) else row[_CREATED] or ""
+
+
+def _entry(kind: str, id: str, row: _Row | Fault) -> Entry:
+    """An artifact; of a row only the first fields are known."""
+    damage, values = (row.message, [DAMAGED]) if isinstance(row, Fault) else ("", row[_READ:])
     entry: Any = {"kind": kind, "id": id} | dict.fromkeys(_FIELDS[:4]) | {name: {} for name in _FIELDS[4:]}
     return entry | dict(zip(_FIELDS, values, strict=False)) | {"damage": damage}  # type: ignore[no-any-return]
 

@@ -215,6 +215,12 @@ def as_fault(path: PurePath, error: EngineError) -> Fault:
 
 
 def _parse_manifest(content: bytes, kind: str, id: str, *, sealed: bool) -> Manifest:
+    _check_manifest(content, kind, id, sealed)
+    return _value(content, orjson.loads(content))
+
+
+@lru_cache(16)  # an artifact's manifest is read from several sides, one after the other
+def _check_manifest(content: bytes, kind: str, id: str, sealed: bool) -> None:
     value, seal = _parse(content)
     _check_format(value, seal, _SUBJECT)
     if sealed or value["format"] > 1 or "seal" in value:
@@ -230,7 +236,6 @@ def _parse_manifest(content: bytes, kind: str, id: str, *, sealed: bool) -> Mani
     )
     if reason:
         raise _Invalid(f"cannot be read: {reason}; evaluand did not write this")
-    return value
 
 
 def _shorten(value: Any) -> str:
@@ -243,11 +248,16 @@ def _parse(content: bytes) -> tuple[dict[str, Any], str]:
         parsed = orjson.loads(content)
         if not isinstance(parsed, dict):
             raise _Invalid("cannot be read: it is not an object")
-        value = {name: ids.restore(each) for name, each in parsed.items()} if b'"$' in content else parsed
+        value = _value(content, parsed)
         rest = {name: each for name, each in parsed.items() if name != "seal"}
         return value, ids.digest_of_text(ids.canonical_text(rest).encode()).hex()
     except (ValueError, TypeError, ArithmeticError, AttributeError, RecursionError) as error:
         raise _Invalid(f"cannot be read: {error}") from None
+
+
+def _value(content: bytes, parsed: dict[str, Any]) -> dict[str, Any]:
+    """What an object in a file says, in which JSON stands for some values that it has not."""
+    return {name: ids.restore(each) for name, each in parsed.items()} if b'"$' in content else parsed
 
 
 _SUBJECT: Final = "the manifest "

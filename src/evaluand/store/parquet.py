@@ -92,7 +92,9 @@ def read_table(
     """
     opened = open_table(folder, entry)
     try:
-        with pq.ParquetFile(_ArrowFile(opened), pre_buffer=False) as file:
+        is_small = entry["bytes"] <= _BLOCK  # Arrow reads a file in a dozen parts, each of which costs a call
+        source = pa.BufferReader(opened.read(entry["bytes"], 0)) if is_small else _ArrowFile(opened)
+        with pq.ParquetFile(source, pre_buffer=False) as file:
             groups = None if of is None else _groups_of(file.metadata, of)
             if at is not None:
                 groups, at = _groups_at(file.metadata, at, groups)

@@ -4,14 +4,19 @@ A child makes the call and formats the journal line of its outcome. So only byte
 unit to the child and its line back: outputs, errors and traces need no separate encoding and nothing is pickled. The
 parent alone reads the dataset, holds the leases, writes the journal and decides about retries.
 
-Children are forked, so that they have the task with its whole state. A call that takes too long is ended by killing its
-child; a child that dies fails its current example. The parent handles Ctrl-C, and its children end when it dies.
+Children are forked, so that they have the task with its whole state. A child makes one call of a plain function at a
+time: one that takes too long is ended by killing it, and if it dies, that costs its current example. Of a coroutine
+function it makes `concurrency` calls at once, and ends those that take too long. If it dies or is blocked, what it was
+calling is called again, one after the other and alone, and costs the example at which a child dies again. The parent
+handles Ctrl-C, and its children end when it dies.
 """
 
 import asyncio
 import ctypes
 import gc
 import inspect
+import itertools
+import math
 import multiprocessing
 import os
 import signal
@@ -22,24 +27,28 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
-from typing import Any, Generic
+from typing import Any, Generic, NamedTuple
 
 from evaluand.core.errors import SpecError, TaskError
 from evaluand.core.system import KILLED, kill_group, require_forks
 from evaluand.engine.engine import Keep, Recipe, U, UnitCodec
 from evaluand.engine.exits import describe_exit
+from evaluand.engine.garbage import calls_in_flight
 from evaluand.engine.interrupts import DelayedInterrupts
 from evaluand.engine.outcome import Aborted, Outcome, error_text, stop_message
 from evaluand.engine.policy import Policy, too_long
 from evaluand.engine.rate_limit import Turn
 
 GRACE = 2.0  # seconds that a child may take to exit
-_ORDER = struct.Struct("<iqq")  # attempts; when the first began, since the epoch and by the monotonic clock
-_ANSWER = struct.Struct("<diI")  # seconds until the retry, or -1; number of failed slots; length of the error text
+_ORDER = struct.Struct("<qiqq")  # number; attempts; when the first began, since the epoch and by the monotonic clock
+_ANSWER = struct.Struct("<qdiI")  # number; seconds until the retry, or -1; failed slots; length of the error text
+_STARTED = -1  # in the place of failed slots: the call starts now
 
 
 class ProcessEngine:
-    """Makes each call in flight in a separate process, forked from this one: for tasks that compute.
+    """Makes calls in processes forked from this one, for tasks that compute.
+
+    A process makes `concurrency` calls of a coroutine function at once, and one call of a plain function.
 
     A task that changes a variable changes it in the process of the call only.
 
@@ -89,26 +98,38 @@ class WorkerDied(TaskError):
     """The process that made the call ended before the call did."""
 
 
-class _Worker:
-    """A child, and the unit that it processes or waits with."""
+class _Call:
+    """A unit that is called, or waits for its turn or another attempt."""
 
-    __slots__ = ("attempts", "began", "clock", "connection", "not_before", "process", "started", "turn", "unit")
+    __slots__ = ("attempts", "began", "clock", "not_before", "number", "started", "turn", "unit")
+
+    def __init__(self, unit: Any, number: int) -> None:
+        self.unit, self.number = unit, number
+        self.attempts = self.started = self.began = self.clock = 0
+        self.not_before = 0.0
+        self.turn: Turn | None = None
+
+    def count_start(self) -> None:
+        if self.turn is not None:
+            self.turn.start()
+            self.turn = None
+
+    def give_turn_back(self) -> None:
+        if self.turn is not None:
+            self.turn.give_back()
+            self.turn = None
+
+
+class _Child(NamedTuple):
+    """A process, and the calls that it makes."""
 
     process: Any
     connection: Connection
-
-    def __init__(self) -> None:
-        self.turn: Turn | None = None
-
-    def take(self, unit: Any) -> None:
-        self.unit = unit
-        self.attempts = self.started = self.began = self.clock = 0
-        self.not_before = 0.0
-        self.turn = None
+    calls: dict[int, _Call]
 
 
 class ProcessMap(Generic[U]):
-    """The calls of some units, each in one of the processes.
+    """The calls of some units in processes: of coroutine functions several in each, of plain functions one.
 
     Lines are made where the call is made, except for calls that took too long or whose process died.
     """
@@ -123,12 +144,15 @@ class ProcessMap(Generic[U]):
     ) -> None:
         assert recipe.wire is not None
         self._units, self._recipe, self._wire, self._keep = units, recipe, recipe.wire, keep
-        self._policy, self._most = policy, workers
-        self._workers: list[_Worker] = []  # all that have not ended
-        self._idle: list[_Worker] = []
-        self._waiting: list[_Worker] = []  # for their turn, or for another attempt
-        self._busy: dict[Connection, _Worker] = {}
-        self._torn: _Worker | None = None  # whose pipe may hold half a message
+        self._policy, self._workers = policy, workers
+        is_async = inspect.iscoroutinefunction(recipe.call)
+        self._most = workers * (policy.calls_at_once if is_async else 1)
+        self._patience = (policy.timeout or math.inf) + (GRACE if is_async else 0)  # a child ends its coroutines itself
+        self._numbers = itertools.count()
+        self._children: dict[Connection, _Child] = {}  # all that have not ended
+        self._waiting: list[_Call] = []  # for their turn, or for another attempt
+        self._suspects: list[_Call] = []  # whose process died while it made others, too
+        self._torn: _Child | None = None  # whose pipe may hold half a message
         self._failure: BaseException | None = None
         self._interrupts = DelayedInterrupts()
 
@@ -152,19 +176,23 @@ class ProcessMap(Generic[U]):
             self._work()
         except KeyboardInterrupt as interrupt:
             self._stop(interrupt)
-            self._policy.report_finishing(len(self._busy))
+            self._policy.report_finishing(self._n_in_flight())
             self._work()  # finishes the calls in flight; a second Ctrl-C does not wait
 
     def _work(self) -> None:
         while self._assign():
-            self._start_ready_workers()
+            self._start_ready_calls()
             for connection in self._wait_for_messages():
-                self._receive(self._busy[connection])
-            self._end_timed_out_workers()
+                self._receive(self._children[connection])
+            self._end_overdue_children()
+
+    def _n_in_flight(self) -> int:
+        return sum(len(child.calls) for child in self._children.values())
 
     def _assign(self) -> bool:
-        """Assign units to idle workers; false when nothing is left to do or in flight."""
-        while self._failure is None and len(self._busy) + len(self._waiting) < self._most:
+        """Take units while calls can be made; false when nothing is left to do or in flight."""
+        n_calls = self._n_in_flight() + len(self._waiting)
+        while self._failure is None and n_calls < self._most:
             try:
                 unit = next(self._units, None)
             except BaseException as error:
@@ -172,125 +200,129 @@ class ProcessMap(Generic[U]):
                 break
             if unit is None:
                 break
-            worker = self._idle.pop() if self._idle else self._fork(_Worker())
-            worker.take(unit)
-            self._wait_with(worker)
-            self._start_ready_workers()
-        return bool(self._busy or self._waiting)
+            self._wait_with(_Call(unit, next(self._numbers)))
+            self._start_ready_calls()
+            n_calls += 1
+        if not n_calls and self._suspects and self._failure is None:
+            self._wait_with(self._suspects.pop())
+        return bool(self._waiting or self._n_in_flight())
 
-    def _wait_with(self, worker: _Worker, pause: float = 0.0) -> None:
-        worker.not_before = time.monotonic() + pause if pause else 0.0
-        worker.turn = self._policy.rate_limit.turn() if self._policy.rate_limit else None
-        self._waiting.append(worker)
+    def _wait_with(self, call: _Call, pause: float = 0.0) -> None:
+        call.not_before = time.monotonic() + pause if pause else 0.0
+        call.turn = self._policy.rate_limit.turn() if self._policy.rate_limit else None
+        self._waiting.append(call)
 
-    def _start_ready_workers(self) -> None:
-        for worker in [w for w in self._waiting if self._pause(w) <= 0]:
-            self._waiting.remove(worker)
-            self._send(worker)
+    def _start_ready_calls(self) -> None:
+        for call in [each for each in self._waiting if self._pause(each) <= 0]:
+            self._waiting.remove(call)
+            self._send(call, self._choose_child())
 
-    def _pause(self, worker: _Worker) -> float:
-        """Seconds until a worker may start its call."""
-        left = worker.not_before - time.monotonic() if worker.not_before else 0.0
-        return left if left > 0 or worker.turn is None else worker.turn.pause()
+    def _pause(self, call: _Call) -> float:
+        """Seconds until a call may start."""
+        left = call.not_before - time.monotonic() if call.not_before else 0.0
+        return left if left > 0 or call.turn is None else call.turn.pause()
 
-    def _send(self, worker: _Worker) -> None:
-        if not worker.attempts:
-            worker.started, worker.began = time.time_ns(), time.perf_counter_ns()
-        worker.attempts += 1
-        worker.clock = time.perf_counter_ns()
-        self._busy[worker.connection] = worker
-        order = _ORDER.pack(worker.attempts, worker.started, worker.began)
-        self._torn = worker
+    def _choose_child(self) -> _Child:
+        """The child with the fewest calls, or a new one if all have some and more may be started."""
+        child = min(self._children.values(), key=lambda child: len(child.calls), default=None)
+        is_new = child is None or (child.calls and len(self._children) < self._workers)
+        return self._fork() if child is None or is_new else child
+
+    def _send(self, call: _Call, child: _Child) -> None:
+        if not call.attempts:
+            call.started, call.began = time.time_ns(), time.perf_counter_ns()
+        call.attempts += 1
+        call.clock = time.perf_counter_ns()
+        child.calls[call.number] = call
+        order = _ORDER.pack(call.number, call.attempts, call.started, call.began)
+        self._torn = child
         with suppress(OSError):  # it is dead, as reading from it will show
-            worker.connection.send_bytes(order + self._wire.pack(worker.unit))
+            child.connection.send_bytes(order + self._wire.pack(call.unit))
         self._torn = None
 
     def _wait_for_messages(self) -> list[Any]:
         """Wait for messages or the next deadline; the connections that can be read."""
-        times = [self._left(worker) for worker in self._busy.values()] if self._policy.timeout else []
+        busy = [child for child in self._children.values() if child.calls]
+        times = [self._left(child) for child in busy] if self._policy.timeout else []
         now = time.monotonic()
-        times += [max(w.not_before - now, 0.0) or (w.turn.soonest if w.turn else 0.0) for w in self._waiting]
+        times += [max(c.not_before - now, 0.0) or (c.turn.soonest if c.turn else 0.0) for c in self._waiting]
         self._interrupts.allow()  # elsewhere, a call could be lost between its answer and its line
         try:
-            return wait(list(self._busy), min(times, default=None)) if self._busy else _sleep(min(times, default=0.0))
+            connections = [child.connection for child in busy]
+            return wait(connections, min(times, default=None)) if busy else _sleep(min(times, default=0.0))
         finally:
             self._interrupts.delay()
 
-    def _left(self, worker: _Worker) -> float:
-        assert self._policy.timeout is not None
-        return max(0.0, self._policy.timeout - (time.perf_counter_ns() - worker.clock) / 1e9)
+    def _left(self, child: _Child) -> float:
+        """Seconds that the first of the calls of a child may still take."""
+        clock = next(iter(child.calls.values())).clock
+        return max(0.0, self._patience - (time.perf_counter_ns() - clock) / 1e9)
 
-    def _receive(self, worker: _Worker) -> None:
-        self._torn = worker
+    def _receive(self, child: _Child) -> None:
+        self._torn = child
         try:
-            message = worker.connection.recv_bytes()
+            message = child.connection.recv_bytes()
         except (EOFError, OSError):
             self._torn = None
-            self._count_start(worker)
-            return self._lose(worker, _death_error(self._bury(worker)))
+            return self._lose(child, _death_error(self._bury(child)))
         self._torn = None
-        self._count_start(worker)
-        if not message:
+        number, pause, failed, length = _ANSWER.unpack_from(message)
+        call = child.calls[number]
+        call.count_start()
+        if failed == _STARTED:
             return None
-        pause, failed, length = _ANSWER.unpack_from(message)
-        del self._busy[worker.connection]
+        del child.calls[number]
         if pause >= 0:
-            return self._try_again(worker, pause)
-        self._idle.append(worker)
+            if self._failure is None:
+                self._wait_with(call, pause)
+            return None
         end = _ANSWER.size + length
-        self._keep([(worker.unit, message[end:], failed, worker.attempts, "")])
+        self._keep([(call.unit, message[end:], failed, call.attempts, "")])
         if length:
-            raise Aborted(stop_message(worker.unit, message[_ANSWER.size : end].decode()))
+            raise Aborted(stop_message(call.unit, message[_ANSWER.size : end].decode()))
         return None
 
-    def _count_start(self, worker: _Worker) -> None:
-        if worker.turn is not None:
-            worker.turn.start()
-            worker.turn = None
-
-    def _try_again(self, worker: _Worker, pause: float) -> None:
-        if self._failure is None:
-            self._wait_with(worker, pause)
-        else:
-            self._idle.append(worker)
-
-    def _end_timed_out_workers(self) -> None:
+    def _end_overdue_children(self) -> None:
         if self._policy.timeout:
-            for worker in [w for w in self._busy.values() if not self._left(w)]:
-                self._count_start(worker)
-                _kill(worker.process)
-                self._bury(worker)
-                self._lose(worker, too_long(self._policy))
+            for child in [each for each in self._children.values() if each.calls and not self._left(each)]:
+                _kill(child.process)
+                self._bury(child)
+                self._lose(child, too_long(self._policy))
 
-    def _lose(self, worker: _Worker, error: TaskError) -> None:
-        """Retry or fail a unit whose child has ended."""
-        if self._policy.retries_after(error, worker.attempts):
-            if self._failure is None:
-                self._wait_with(self._fork(worker), self._policy.draw_pause(worker.attempts))
-            return
-        outcome = Outcome(None, error, worker.attempts, worker.started, time.perf_counter_ns() - worker.began)
-        self._keep([(worker.unit, *self._recipe.line(worker.unit, outcome), worker.attempts, "")])
+    def _lose(self, child: _Child, error: TaskError) -> None:
+        """Retry or fail what a child that has ended was calling; of several calls, each is made again alone."""
+        for call in child.calls.values():
+            call.count_start()
+            if len(child.calls) > 1:
+                self._suspects.append(call)
+            elif not self._policy.retries_after(error, call.attempts):
+                self._fail(call, error)
+            elif self._failure is None:
+                self._wait_with(call, self._policy.draw_pause(call.attempts))
+
+    def _fail(self, call: _Call, error: TaskError) -> None:
+        outcome = Outcome(None, error, call.attempts, call.started, time.perf_counter_ns() - call.began)
+        self._keep([(call.unit, *self._recipe.line(call.unit, outcome), call.attempts, "")])
         if self._policy.abort_on_error:
-            raise Aborted(stop_message(worker.unit, error_text(error))) from error
+            raise Aborted(stop_message(call.unit, error_text(error))) from error
 
-    def _bury(self, worker: _Worker) -> int:
+    def _bury(self, child: _Child) -> int:
         """Wait for a child to end; its exit code."""
-        self._workers.remove(worker)
-        self._busy.pop(worker.connection, None)
-        worker.connection.close()
-        worker.process.join(GRACE)
-        if worker.process.exitcode is None:
-            _kill(worker.process)
-            worker.process.join()
-        code = int(worker.process.exitcode)
-        worker.process.close()
+        del self._children[child.connection]
+        child.connection.close()
+        child.process.join(GRACE)
+        if child.process.exitcode is None:
+            _kill(child.process)
+            child.process.join()
+        code = int(child.process.exitcode)
+        child.process.close()
         return code
 
     def _stop(self, reason: BaseException) -> None:
         """Let calls in flight end, and begin no others."""
         self._failure = self._failure or reason
-        self._give_turns_back(self._waiting)
-        self._idle += self._waiting
+        for call in self._waiting:
+            call.give_turn_back()
         self._waiting = []
         if self._torn is not None:
             _kill(self._torn.process)
@@ -298,30 +330,23 @@ class ProcessMap(Generic[U]):
             self._torn = None
 
     def _end(self) -> None:
-        for worker in self._busy.values():
-            _kill(worker.process)
-        workers = [*self._workers]
-        self._give_turns_back(workers)
-        for worker in workers:
-            worker.connection.close()  # an idle child exits then
-        for worker in workers:
-            self._bury(worker)
+        children = [*self._children.values()]
+        for call in [*self._waiting, *(call for child in children for call in child.calls.values())]:
+            call.give_turn_back()
+        for child in children:
+            if child.calls:
+                _kill(child.process)
+            child.connection.close()  # an idle child exits then
+        for child in children:
+            self._bury(child)
 
-    def _give_turns_back(self, workers: list[_Worker]) -> None:
-        for worker in workers:
-            if worker.turn is not None:
-                worker.turn.give_back()
-                worker.turn = None
-
-    def _fork(self, worker: _Worker) -> _Worker:
-        """Starts the child of a worker."""
+    def _fork(self) -> _Child:
+        """Starts a child."""
         here, there = multiprocessing.Pipe()
-        others = [here, *(each.connection for each in self._workers)]
-        args = (there, others, os.getpid(), self._recipe, self._wire, self._policy)
-        worker.process, worker.connection = fork(_serve, args, "evaluand worker"), here
-        self._workers.append(worker)
+        args = (there, [here, *self._children], os.getpid(), self._recipe, self._wire, self._policy)
+        child = self._children[here] = _Child(fork(_serve, args, "evaluand worker"), here, {})
         there.close()
-        return worker
+        return child
 
 
 def _sleep(seconds: float) -> list[Any]:
@@ -350,29 +375,83 @@ def _serve(
     settle(parent)
     for other in others:
         other.close()  # else the parent's end would stay open after the parent's death
-    call = recipe.call
-    runner = asyncio.Runner() if inspect.iscoroutinefunction(call) else None
+    child = _Serving(connection, recipe, wire, policy)
     try:
-        while True:
-            order = connection.recv_bytes()
-            attempts, started, began = _ORDER.unpack_from(order)
-            unit = wire.unpack(order[_ORDER.size :])
-            value, error = None, None
-            if policy.rate_limit:
-                connection.send_bytes(b"")  # the call starts now, whenever it was allowed to
-            try:
-                value = runner.run(call(unit)) if runner else call(unit)
-            except BaseException as raised:  # whatever a task raises, SystemExit too, costs one example
-                error = raised
-            if error is not None and policy.retries_after(error, attempts):
-                connection.send_bytes(_ANSWER.pack(policy.draw_pause(attempts, error), 0, 0))
-                continue
-            outcome = Outcome(value, error, attempts, started, time.perf_counter_ns() - began)
-            written, failed = recipe.line(unit, outcome)
-            text = error_text(error).encode("utf-8", "replace") if error is not None and policy.stops_at(error) else b""
-            connection.send_bytes(_ANSWER.pack(-1, failed, len(text)) + text + written)
+        if inspect.iscoroutinefunction(recipe.call):
+            asyncio.run(child.make_calls_at_once())
+        else:
+            child.make_calls()
     except (EOFError, OSError):
         wire.close()
+
+
+class _Serving:
+    """The calls of a child."""
+
+    def __init__(self, connection: Connection, recipe: Recipe[Any], wire: UnitCodec[Any], policy: Policy) -> None:
+        self._connection, self._recipe, self._wire, self._policy = connection, recipe, wire, policy
+
+    def make_calls(self) -> None:
+        """Make one call after another.
+
+        Raises:
+            EOFError: there are no more.
+        """
+        while True:
+            order, unit = self._receive()
+            value, error = None, None
+            try:
+                value = self._recipe.call(unit)
+            except BaseException as raised:  # whatever a task raises, SystemExit too, costs one example
+                error = raised
+            self._answer(order, unit, value, error)
+
+    async def make_calls_at_once(self) -> None:
+        """Make the calls of a coroutine function, as many at once as there are orders; raises as `make_calls`."""
+        loop = asyncio.get_running_loop()
+        ended = loop.create_future()
+        calls = set[asyncio.Task[None]]()
+
+        def begin() -> None:
+            try:
+                order = self._receive()
+            except (EOFError, OSError) as error:
+                loop.remove_reader(self._connection)
+                return ended.set_exception(error)
+            call = loop.create_task(self._await(*order))
+            calls.add(call)  # the loop itself does not keep it
+            return call.add_done_callback(calls.discard)
+
+        loop.add_reader(self._connection, begin)
+        with calls_in_flight(self._policy.calls_at_once):
+            await ended
+
+    async def _await(self, order: tuple[int, int, int, int], unit: Any) -> None:
+        value, error, limit = None, None, asyncio.timeout(self._policy.timeout)
+        try:
+            async with limit:
+                value = await self._recipe.call(unit)
+        except BaseException as raised:
+            error = raised
+        if limit.expired():
+            value, error = None, too_long(self._policy)
+        self._answer(order, unit, value, error)
+
+    def _receive(self) -> tuple[tuple[int, int, int, int], Any]:
+        order = self._connection.recv_bytes()
+        head = _ORDER.unpack_from(order)
+        if self._policy.rate_limit:
+            self._connection.send_bytes(_ANSWER.pack(head[0], 0, _STARTED, 0))  # whenever it was allowed to
+        return head, self._wire.unpack(order[_ORDER.size :])
+
+    def _answer(self, order: tuple[int, int, int, int], unit: Any, value: Any, error: BaseException | None) -> None:
+        (number, attempts, started, began), policy = order, self._policy
+        if error is not None and policy.retries_after(error, attempts):
+            return self._connection.send_bytes(_ANSWER.pack(number, policy.draw_pause(attempts, error), 0, 0))
+        outcome = Outcome(value, error, attempts, started, time.perf_counter_ns() - began)
+        written, failed = self._recipe.line(unit, outcome)
+        text = error_text(error).encode("utf-8", "replace") if error is not None and policy.stops_at(error) else b""
+        return self._connection.send_bytes(_ANSWER.pack(number, -1, failed, len(text)) + text + written)
 
 
 def _kill(process: Any) -> None:

@@ -12,6 +12,7 @@ import hashlib
 import time
 from collections import deque
 from collections.abc import Iterator
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final, Generic
 
 import ray
@@ -24,7 +25,7 @@ from evaluand.engine.engine import Keep, Recipe, U
 from evaluand.engine.engines import wire
 from evaluand.engine.engines.processes import WorkerDied
 from evaluand.engine.engines.ray import end
-from evaluand.engine.engines.ray_worker import Begun, Dropped, Ended, Finished
+from evaluand.engine.engines.ray_worker import Begun, Columns, Dropped, Ended, columns
 from evaluand.engine.engines.shared_limits import AskedLimit, HeldLimits
 from evaluand.engine.interrupts import DelayedInterrupts
 from evaluand.engine.outcome import Aborted, Outcome
@@ -193,7 +194,7 @@ class RayMap(Generic[U]):
             self._stop(error)
             return False
 
-    def _orders(self, worker: _Worker) -> list[tuple[int, int, bytes]]:
+    def _orders(self, worker: _Worker) -> Columns:
         """The units that a worker is given now."""
         orders = []
         room = self._policy.calls_at_once + min(int(worker.speed * _AHEAD), _MOST_AHEAD)
@@ -206,7 +207,7 @@ class RayMap(Generic[U]):
             slot = held.unit.slot
             worker.units[slot] = held
             orders.append((slot, held.deaths, self._wire.pack(held.unit)))
-        return orders
+        return columns(orders)
 
     def _wait(self) -> Any:
         """Waits for an answer of a worker; None if it is time to look at something else."""
@@ -233,9 +234,16 @@ class RayMap(Generic[U]):
         if not worker.place:
             self._admit(worker, answer)
         else:
-            for event in answer:
+            lines, costs, events = answer
+            if self._code.ledger is not None:
+                for cost in costs:
+                    self._code.ledger.note_cost(*cost)
+            if lines:
+                units = [worker.units.pop(slot).unit for slot in lines[0]]
+                self._keep([*zip(units, *lines[1:], repeat(worker.place), strict=False)])
+            for event in events:
                 self._note(worker, event)
-            self._measure(worker, sum(type(event) is Finished for event in answer))
+            self._measure(worker, len(lines[0]) if lines else 0)
         if not worker.has_ended:
             self._refs[worker.actor.take.remote(self._orders(worker))] = worker
         return None
@@ -252,13 +260,7 @@ class RayMap(Generic[U]):
         worker.place, worker.looked, self._lost_starts = answer.place, time.monotonic(), 0
 
     def _note(self, worker: _Worker, event: Any) -> None:
-        if type(event) is Finished:
-            held = worker.units.pop(event.slot)
-            if self._code.ledger is not None:
-                for cost, currency in event.costs:
-                    self._code.ledger.note_cost(cost, currency)
-            self._keep([(held.unit, event.line, event.failed, event.attempts, worker.place)])
-        elif type(event) is Dropped:
+        if type(event) is Dropped:
             del worker.units[event.slot]
         elif type(event) is Ended:
             worker.has_ended = True

@@ -1,8 +1,10 @@
 """A worker of a Ray cluster: an actor that makes calls as `LocalEngine` does, and reports finished lines.
 
     take  → units with their earlier attempts
-          ← what has happened since: finished lines, turns that are wanted or used, the end
+          ← what has happened since: finished lines, costs, and turns that are wanted or used, the end
     give  → more units, and turns of rate limits that may start
+
+Units and lines are sent as columns: Ray packs each tuple in a list by itself.
 
 It holds no store and no limits, and nothing of it outlives the process that started it.
 """
@@ -17,7 +19,7 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from evaluand._version import __version__
@@ -58,6 +60,20 @@ class Finished(NamedTuple):
     failed: int
     attempts: int
     costs: Sequence[tuple[float, str]]
+
+
+Columns = list[list[Any]]
+"""A table by its columns; empty without rows."""
+
+
+def columns(rows: Iterable[Sequence[Any]]) -> Columns:
+    """The columns of a table that is given by its rows.
+
+    Example:
+        >>> columns([(1, b"a"), (2, b"b")]), columns([])
+        ([[1, 2], [b'a', b'b']], [])
+    """
+    return [[*column] for column in zip(*rows, strict=True)]
 
 
 class Dropped(NamedTuple):
@@ -121,23 +137,24 @@ class Worker:
     def _limit(self, number: int, like: RateLimit) -> RateLimit:
         return self._limits.setdefault(number, AskedLimit(number, like, self._report))
 
-    def give(self, orders: Sequence[tuple[int, int, bytes]], turns: Sequence[tuple[int, int]]) -> None:
-        """Receives units, each with its slot and its earlier attempts, and turns that may start."""
+    def give(self, orders: Columns, turns: Sequence[tuple[int, int]]) -> None:
+        """Receives units, as slots, earlier attempts and what was packed, and turns that may start."""
         if not orders and not turns:
             return
         for limit, number in turns:
             self._limits[limit].granted.add(number)
         assert self._feed is not None
-        self._before.update((slot, attempts) for slot, attempts, _ in orders if attempts)
-        self._feed.put([(slot, packed) for slot, _, packed in orders])
+        units = [*zip(*orders, strict=True)]
+        self._before.update((slot, attempts) for slot, attempts, _ in units if attempts)
+        self._feed.put([(slot, packed) for slot, _, packed in units])
 
     def finish(self) -> None:
         """Ends after the calls in flight."""
         if self._feed is not None:
             self._post(*(Dropped(slot) for slot in self._feed.close()))
 
-    def take(self, orders: Sequence[tuple[int, int, bytes]]) -> list[Event]:
-        """Receives units as `give` does; what has happened since the last time.
+    def take(self, orders: Columns) -> list[Any]:
+        """Receives units as `give` does; what has happened since the last time: finished lines, costs, other events.
 
         Waits for something, and then a moment for more.
         """
@@ -148,7 +165,9 @@ class Worker:
             while self._events and (left := begun + self._lingering() - time.monotonic()) > 0:
                 self._changed.wait(left)
             events, self._events = self._events, []
-            return events
+        finished = [event for event in events if type(event) is Finished]
+        costs = [[*cost] for event in finished for cost in event.costs]
+        return [columns(event[:4] for event in finished), costs, [e for e in events if type(e) is not Finished]]
 
     def _lingering(self) -> float:
         """Seconds for which events wait for more."""

@@ -395,7 +395,7 @@ class LiveRuns:
         """
         if asked != NEWEST:
             return str(self._store.manifest(RUNS, asked)["id"])
-        entries = self._store.catalog.entries(RUNS)
-        if not entries:
+        newest = next(iter(self._store.catalog.entries(RUNS)), None)
+        if newest is None:
             raise NotFound("no run has begun yet")
-        return str(entries[0]["id"])
+        return newest["id"]
