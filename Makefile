@@ -76,8 +76,9 @@ model: $(MODEL) ## Install a small language model (126 MB to fetch, 196 MB on di
 		tests/run/test_multiple_choice.py tests/cli/test_cli_benchmarks.py tests/models/test_real_model.py \
 		tests/experiment/test_prompts_of_a_real_model.py $(ARGS)
 
-bench: $(ALL) ## Time the path from examples to metrics
+bench: $(ALL) ## Time the path from examples to metrics, and what became dearer since the last version
 	@$(BIN)/python benchmarks/path.py
+	@echo; $(BIN)/python benchmarks/versions.py --quick
 
 bench-all: $(ALL) ## Run every benchmark, with peers: hours; ARGS=--quick takes half an hour
 	@$(BIN)/python benchmarks/all.py $(ARGS)

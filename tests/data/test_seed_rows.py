@@ -414,14 +414,18 @@ def test_repeats_are_replications_and_folds_a_column(tmp_path: Path) -> None:
 
 
 def evaluated_again_with_a_further_scorer(run: Run) -> Evaluation:
-    Evaluator().evaluate(run, {"prediction": Prediction()})
-    return Evaluator().evaluate(run, {"prediction": Prediction(), "any": lambda output: True})
+    Evaluator().evaluate(run, {"any": anything})
+    return Evaluator().evaluate(run, {"prediction": Prediction(), "any": anything})
+
+
+def anything(output: str) -> bool:
+    return True
 
 
 def test_scores_that_are_taken_over_keep_the_fold_of_their_row(tmp_path: Path) -> None:
     again = evaluated_again_with_a_further_scorer(cross_validated(tmp_path))
     # Example 2 was given b in both repeats, in fold 1 of the first and in fold 0 of the second.
-    assert rows(again, "prediction", "_index_", "replication", "fold") == IN_FOLDS
+    assert rows(again, "any", "_index_", "replication", "fold") == IN_FOLDS
 
 
 def test_scores_that_are_taken_over_are_counted_once_however_many_rows_are_alike(tmp_path: Path) -> None:

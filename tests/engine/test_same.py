@@ -695,7 +695,7 @@ def test_scores_that_were_taken_over_make_the_same_evaluation_as_new_ones(store:
     evaluation(store, 30)
     mixed, new = evaluation(store, 40), evaluation(MemoryStore(), 40)
     assert mixed.receipt is not None
-    assert mixed.receipt.reused == 30
+    assert mixed.receipt.reused == (0 if scorer.is_quick else 30)
     assert mixed.table("it").drop_columns("digest").to_pylist() == new.table("it").drop_columns("digest").to_pylist()
     assert mixed.digest == new.digest
 

@@ -36,6 +36,9 @@ def long_enough(output):
 
 def is_long(text):
     return len(text) >= LEAST
+
+def equal(output, expected):
+    return output == expected
 """
 EXPERIMENT = """
 name: reuse
@@ -43,7 +46,7 @@ dataset: {path: data.jsonl, input: question, expected: answer}
 tasks:
   app: {function: app.py:answer}
 scorers:
-  exact: exact_match
+  exact: {function: grade.py:equal}
   long: {function: grade.py:long_enough}
 metrics:
   - {kind: accuracy, scorer: long}

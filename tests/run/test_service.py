@@ -668,7 +668,7 @@ def test_connections_are_used_again(serve: Any, processes: bool) -> None:
     engine = ProcessEngine(2) if processes else LocalEngine()
     run = Runner(policy=Policy(concurrency=2), engine=engine).run(ServiceTask(server.url), data(*range(40)))
     assert run.counts == {"completed": 40}
-    assert 1 <= len(server.connections) <= 2
+    assert 1 <= len(server.connections) <= (4 if processes else 2)  # two calls in each process
 
 
 def test_one_task_serves_several_runs_also_from_within_a_loop(serve: Any) -> None:

@@ -470,7 +470,7 @@ def test_finished_work_with_a_cut_or_missing_table_is_made_again(folder: Folder,
     path.write_bytes(path.read_bytes()[:-100])
     said = folder.call("run", folder.experiment()).stderr
     assert f"{path}: cannot be read: the file has changed, it no longer has" in said
-    assert "are lost" in said
+    assert ("are lost" in said) is pattern.startswith("runs")  # a cheap scorer grades again
     folder.done("gc", "--damaged", "--yes")
     folder.done("verify", "doubling")  # what no name reaches any more may have been made from what was removed
 

@@ -22,7 +22,7 @@ from evaluand.engine.outcome import Call, Done, Outcome, abort_error
 from evaluand.engine.policy import Policy, too_long
 from evaluand.engine.repeats import current_caller
 
-_LONGESTTURN: Final = 50_000_000  # nanoseconds between two pauses in which other coroutines run
+_LONGEST_TURN: Final = 50_000_000  # nanoseconds between two pauses in which other coroutines run
 TURN: Final = 1_000_000  # nanoseconds in which outcomes are gathered, at most until the loop would wait
 
 
@@ -70,7 +70,7 @@ class CoroutineMap:
             if isinstance(unit, asyncio.Future):  # of the time when there are more
                 await unit
                 continue
-            if time.perf_counter_ns() - self._rested > _LONGESTTURN:  # calls that wait for nothing block the loop
+            if time.perf_counter_ns() - self._rested > _LONGEST_TURN:  # calls that wait for nothing block the loop
                 await asyncio.sleep(0)
                 self._rested = time.perf_counter_ns()
             if limit:

@@ -2,7 +2,7 @@
 
 An `Evaluator` grades stored responses, so a run can be graded again, or by more scorers, without calling the task
 again. Each row of the run ends in exactly one status per scorer, response and target; scores of an earlier evaluation
-for the same scorer, example and response are reused.
+for the same scorer, example and response are reused, unless to grade again costs less.
 """
 
 from __future__ import annotations

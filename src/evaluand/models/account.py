@@ -85,16 +85,16 @@ class Account(Spending):
             self.budget.count_earlier(self._work, self._log.spent)
         return self.budget.reason if self.n_requests or self._log.spent else ""
 
-    def charge(self, spent: Spending | None = None, *, is_traced: bool = True) -> Charge:
+    def charge(self, spent: Spending, *, is_traced: bool = True) -> AbstractContextManager[Any]:
         """A block that counts the requests of a call, and raises BudgetReached if one was refused.
 
         It is raised even if the code of the call has handled that error.
 
         Args:
-            spent: what the call has used before.
+            spent: what the call has used.
             is_traced: whether requests by the SDKs of services are spans of the current trace.
         """
-        return Charge(self, spent, is_traced)
+        return _Charge(self, spent, is_traced)
 
 
 class _Gathered:
@@ -116,31 +116,17 @@ def _account_of_worker(work: str, prices: Prices | None, observes_models: bool) 
     return Account(work, _Gathered(), Policy(prices=prices, observe_models=observes_models))
 
 
-class Charge(Capture):
-    """A block that counts the requests of a call.
-
-    Attributes:
-        spent: what the call has used; None where that is nothing.
-    """
-
-    def __init__(self, account: Account, spent: Spending | None, is_traced: bool) -> None:
-        super().__init__(account, is_on=account.observes_models, is_traced=is_traced)
-        self.spent = spent
-
-    @property
-    def records(self) -> Sequence[Spending]:
-        if self.spent is None:
-            spent = Spending()
-            if self.spent is None:  # no other thread has asked meanwhile
-                self.spent = spent
-        return (*self._records, self.spent)
+class _Charge(Capture):
+    def __init__(self, account: Account, spent: Spending, is_traced: bool) -> None:
+        super().__init__(account, spent, is_on=account.observes_models, is_traced=is_traced)
+        self._spent = spent
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         super().__exit__(kind, error, where)
-        if self.spent is not None and self.spent.refusal and (error is None or isinstance(error, Exception)):
-            raise BudgetReached(self.spent.refusal, code=CODE) from None
+        if self._spent.refusal and (error is None or isinstance(error, Exception)):
+            raise BudgetReached(self._spent.refusal, code=CODE) from None
 
 
 def current_prices() -> Prices:

@@ -18,12 +18,12 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from importlib.machinery import ModuleSpec
 from types import ModuleType, TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 from evaluand.core.errors import warn
 from evaluand.core.system import call_after_fork
 from evaluand.engine.observation import machinery
-from evaluand.models.usage import Block, Spending, count
+from evaluand.models.usage import Block, Spending, active_blocks, count
 from evaluand.trace.spans import Span
 
 if TYPE_CHECKING:
@@ -45,50 +45,43 @@ class Capture(Block):
         is_traced: whether they are spans of the current trace.
     """
 
-    _before: Capture | None = None
     _is_over = False
 
     def __init__(self, *records: Spending, is_on: bool = True, is_traced: bool = True) -> None:
-        self._records = records
+        self.records = records
         self.is_on, self.is_traced = is_on, is_traced
         self.requests: set[CapturedRequest] = set()  # whose answers have not been read
         self._amounts: list[dict[str, Any]] = []
 
     def begin(self) -> None:
         """Begins to observe; a recording counts nothing, so it leaves that to the call in which it is made, if any."""
-        self._before = _current.get()
-        if self._records or self._before is None:
-            _current.set(self)  # not by token: a recording may be closed in another context than it was opened
+        self._is_innermost = bool(self.records) or current_capture() is None
+        if self._is_innermost:
+            super().begin()
         if self.is_on:
             _methods.replace()
 
     def end(self) -> None:
-        """Ends what `begin` began."""
-        _current.set(self._before)
+        if self._is_innermost:
+            super().end()
         if self.is_on:
             _methods.restore()
 
     def add(self, **amounts: Any) -> None:
         """Counts a request, at the end of the block if it goes on."""
-        if self._records and not self._is_over:
+        if self.records and not self._is_over:
             self._amounts.append(amounts)
         else:
             count(**amounts)
 
-    def __enter__(self) -> Self:
-        super().__enter__()
-        self.begin()
-        return self
-
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        self.end()
         try:
             if self.requests or self._amounts:
                 self._settle()
         finally:
-            super().__exit__(kind, error, where)
+            self.end()
 
     def _settle(self) -> None:
         """Counts the requests; those whose answers the call has not read to their end stop being observed."""
@@ -125,20 +118,23 @@ def observable(is_on: bool) -> Iterator[None]:
             _methods.restore()
 
 
-@contextmanager
-def uncaptured() -> Iterator[None]:
+def uncaptured() -> Block:
     """A block whose requests are not observed, since they are counted elsewhere."""
-    before = _current.get()
-    _current.set(_OFF)
-    try:
-        yield
-    finally:
-        _current.set(before)
+    return _Uncaptured()
+
+
+class _Uncaptured(Block):
+    """Hides the blocks that observe requests."""
 
 
 def current_capture() -> Capture | None:
     """The innermost block of this context; None outside of calls, and in threads that were started without context."""
-    return _current.get()
+    for block in reversed(active_blocks.get()):
+        if isinstance(block, Capture):
+            return block
+        if isinstance(block, _Uncaptured):
+            return _OFF
+    return None
 
 
 def has_calls() -> bool:
@@ -150,7 +146,6 @@ framework_request: ContextVar[Span | None] = ContextVar("evaluand.framework_requ
 """The span that the callbacks of a framework have opened in this context for a request to a model."""
 framework_spans: Final[list[Callable[[], Span | None]]] = []
 """Functions that know the current span where a framework keeps track of it."""
-_current: ContextVar[Capture | None] = ContextVar("evaluand.capture", default=None)
 _OFF: Final = Capture(is_on=False)
 
 

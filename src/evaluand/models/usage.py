@@ -141,23 +141,28 @@ class Block:
     A class, since it is entered for each call and a generator would take three times as long.
     """
 
-    def __init__(self, *records: Spending) -> None:
-        self._records = records
+    _outer: "tuple[Block, ...]" = ()
 
-    @property
-    def records(self) -> Sequence[Spending]:
-        """To what requests are added."""
-        return self._records
+    def __init__(self, *records: Spending) -> None:
+        self.records = records
+
+    def begin(self) -> None:
+        """Makes it the innermost of its thread or task."""
+        self._outer = active_blocks.get()
+        active_blocks.set((*self._outer, self))
+
+    def end(self) -> None:
+        """Ends what `begin` began; not by token, since a recording may be closed in another context."""
+        active_blocks.set(self._outer)
 
     def __enter__(self) -> Self:
-        self._outer_blocks = _active.get()
-        _active.set((*self._outer_blocks, self))
+        self.begin()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        _active.set(self._outer_blocks)
+        self.end()
 
 
 def report_usage(
@@ -219,7 +224,7 @@ def count(*totals: Spending, **amounts: Any) -> None:
 
 def active_spendings() -> Sequence[Spending]:
     """The records of the current `spending` blocks, the outermost first."""
-    return [spent for block in _active.get() for spent in block.records]
+    return [spent for block in active_blocks.get() for spent in block.records]
 
 
 def read_usage(usage: Any) -> dict[str, Any]:
@@ -266,4 +271,5 @@ _COUNTS: Final = (*_TOKENS, "cached_input_tokens", "stored_input_tokens", "reaso
 _DIVIDED: Final = ("n_requests", "n_failed", "n_known", *_COUNTS)
 
 
-_active: ContextVar[tuple[Block, ...]] = ContextVar("_active", default=())
+active_blocks: ContextVar[tuple[Block, ...]] = ContextVar("evaluand.blocks", default=())
+"""The blocks of this thread or task, the outermost first."""

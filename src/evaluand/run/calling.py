@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from evaluand.data.dataset import Example
 from evaluand.engine.engine import Code, Recipe, UnitCodec
 from evaluand.engine.outcome import Outcome
 from evaluand.engine.policy import Policy
-from evaluand.models.account import Account, Charge
+from evaluand.models.account import Account
 from evaluand.models.requests import begin_measured
 from evaluand.models.usage import Spending
 from evaluand.run.outputs import check_outputs, identify
@@ -24,14 +24,14 @@ from evaluand.trace.traces import Trace
 
 @dataclass(slots=True)
 class Call:
-    """One call to make; `spent` is what it has used in all attempts, None where that is nothing."""
+    """One call to make; `spent` is what it has used in all attempts."""
 
     slot: int
     example: Example
     replication: int
     digest: bytes
     trace: Trace | None = None
-    spent: Spending | None = None
+    spent: Spending = field(default_factory=Spending)
     size: int = 1
 
     def __str__(self) -> str:
@@ -88,25 +88,17 @@ class Calling:
         )
 
     def call(self, call: Call) -> Any:
-        root, charge = self._begin(call)
-        try:
-            with root as span, charge:
-                return self.task.call(call.request(span, self.seed, self.policy))
-        finally:
-            call.spent = charge.spent
+        with self._begin(call) as span, self.account.charge(call.spent):
+            return self.task.call(call.request(span, self.seed, self.policy))
 
     async def call_async(self, call: Call) -> Any:
-        root, charge = self._begin(call)
-        try:
-            with root as span, charge:
-                return await self.task.call(call.request(span, self.seed, self.policy))
-        finally:
-            call.spent = charge.spent
+        with self._begin(call) as span, self.account.charge(call.spent):
+            return await self.task.call(call.request(span, self.seed, self.policy))
 
-    def _begin(self, call: Call) -> tuple[TaskSpan, Charge]:
+    def _begin(self, call: Call) -> TaskSpan:
         begin_measured(self.attempt, call.replication)
         call.trace = Trace.start(self.task.name, call.example.input)
-        return call.trace.root, self.account.charge(call.spent)
+        return call.trace.root
 
     def line(self, call: Call, outcome: Outcome) -> tuple[bytes, bool]:
         return line_of(call.slot, call.digest, self.fold(call), outcome, call.trace, self.task.items, call.spent)

@@ -48,6 +48,8 @@ class Typed:
 
     def read(self, value: Any) -> Any:
         """Convert a value to the type."""
+        if self.type is str and type(value) is str and value.isascii():  # most inputs
+            return value
         try:
             return self._validator.validate_python(value, strict=True)
         except self._invalid as error:

@@ -277,7 +277,11 @@ class Span(Tracer):
         for watcher in self._trace._watchers:
             watcher.left(self)
         if self.end_ns is None:
-            self._leave(error)
+            if error is not None:
+                self._fail(error)
+            elif self._status == 0:
+                self._status = 1
+            self._close(None)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.number} {label(self)}>"
@@ -287,13 +291,6 @@ class Span(Tracer):
             return self._trace.id
         trace_id = self._trace.id.int
         return uuid.UUID(int=trace_id & ~_LOW | (trace_id + self.number * _ODD) & _LOW)
-
-    def _leave(self, error: BaseException | None) -> None:
-        if error is not None:
-            self._fail(error)
-        elif self._status == 0:
-            self._status = 1
-        self._close(None)
 
     def _close(self, timestamp: datetime | None) -> None:
         try:

@@ -67,7 +67,7 @@ class Trace:
             input: the example's input; stored by reference and left out of `rows`.
         """
         trace = cls()
-        trace.open(None, name, None, "task", input, {})
+        TaskSpan(trace, None, name, "task", input, {})
         return trace
 
     @classmethod
@@ -136,7 +136,7 @@ class Trace:
 
     def has_kind(self, kind: str) -> bool:
         """Whether a span is of this kind."""
-        return any(span.kind == kind for span in self._spans)
+        return kind in [span.kind for span in self._spans]
 
     def rows(self) -> list[list[Any]]:
         """The spans as compact lists, ready for `orjson.dumps`, in order of opening.

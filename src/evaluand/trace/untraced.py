@@ -55,12 +55,6 @@ class UntracedSpan(TaskSpan):
         self._entered = True
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if self.end_ns is None:
-            self._leave(error)
-
     def _close(self, timestamp: datetime | None) -> None:
         self.end_ns = 0
 
