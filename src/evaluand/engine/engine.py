@@ -68,7 +68,7 @@ class Code:
 
     name: str
     identify: Callable[[], Identity]
-    prepare: Callable[[], None] = nothing
+    prepare: Callable[[], object] = nothing
     ledger: Ledger | None = None
 
 

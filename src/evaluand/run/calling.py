@@ -17,7 +17,7 @@ from evaluand.models.requests import begin_measured
 from evaluand.models.usage import Spending
 from evaluand.run.outputs import check_outputs, identify
 from evaluand.run.responses import line_of
-from evaluand.run.task import Request, Task
+from evaluand.run.task import Request, Task, input_type
 from evaluand.trace.spans import TaskSpan
 from evaluand.trace.traces import Trace
 
@@ -84,7 +84,7 @@ class Calling:
             check_outputs(task, self.call_async if task.is_async else self.call),
             self.line,
             UnitCodec(pack_call, unpack_call, task.close),
-            Code(f"task {task.name!r}", partial(identify, task), ledger=self.account),
+            Code(f"task {task.name!r}", partial(identify, task), partial(input_type, task), self.account),
         )
 
     def call(self, call: Call) -> Any:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from evaluand.core.errors import SHOWN_FAULTS, DataError, Fault
 from evaluand.data.dataset import Dataset
-from evaluand.run.task import Task, types_of
+from evaluand.run.task import Task, input_type
 from evaluand.run.types import Typed, misfits, typed
 
 
@@ -22,7 +22,7 @@ def prepare(task: Task[Any, Any], dataset: Dataset) -> None:
 
 
 def _require_fit(task: Task[Any, Any], dataset: Dataset) -> None:
-    declared, expected = typed(types_of(task)[0]), typed(task.expects)
+    declared, expected = input_type(task), typed(task.expects)
     faults: list[Fault] = []
     if declared and not _has_column_type(declared.type, dataset, dataset.roles.input):
         faults += _misfits(dataset, declared, "input", task.name)

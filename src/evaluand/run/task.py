@@ -26,7 +26,7 @@ from evaluand.engine.limits import InvalidLimit
 from evaluand.engine.rate_limit import RateLimit
 from evaluand.run.call_parameters import DoRunParameters, read_do_run, read_function
 from evaluand.run.concurrent_calls import call_in_coroutines, call_in_threads
-from evaluand.run.types import arguments, hints, typed
+from evaluand.run.types import Typed, arguments, hints, typed
 from evaluand.trace.spans import TaskSpan
 from evaluand.trace.tracer import Tracer
 
@@ -252,7 +252,7 @@ class Task(ABC, Generic[Input, Output]):
 
         If the task declares an input type, such as a pydantic model, the input is converted to it.
         """
-        declared = typed(types_of(self)[0])
+        declared = input_type(self)
         input = declared.read(request.input) if declared else request.input
         return self._invoke(input, request.task_span, request)
 
@@ -299,6 +299,11 @@ def types_of(task: Task[Any, Any]) -> tuple[Any, Any]:
         return found
     cls: Any = type(task.inner if isinstance(task, _DuckTask) else task)
     return _types_of_class(cls)
+
+
+def input_type(task: Task[Any, Any]) -> Typed | None:
+    """The type as which a task reads its inputs; None if it takes them as they are."""
+    return typed(types_of(task)[0])
 
 
 class HasDoRun(Protocol):
@@ -355,7 +360,7 @@ class FunctionTask(Task[Any, Any]):
         extras = {name: getattr(request, name) for name in self._extras} if self._extras else {}
         if self.spread:
             return self.function(**self._arguments(request.input), **extras)
-        declared = typed(types_of(self)[0])
+        declared = input_type(self)
         return self.function(declared.read(request.input) if declared else request.input, **extras)
 
     def identify(self) -> Identity:
