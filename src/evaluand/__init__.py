@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evaluand.core.late_pandas import keep_pandas_waiting
+from evaluand.core.late_imports import keep_pandas_waiting
 from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:

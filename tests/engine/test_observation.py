@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import random
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from support.effort import FEW_EXAMPLES
@@ -252,6 +256,20 @@ def test_threads_of_calls_in_progress_at_once_count_for_each_of_them(project: Pr
     assert 1 <= project.called(source) <= ROWS
 
 
+def test_what_a_call_leaves_behind_opens_counts_for_the_calls_in_progress(project: Project) -> None:
+    source = HEAD + (
+        "CACHE = {}\n"
+        "async def load():\n    await asyncio.sleep(0.05)\n    CACHE['text'] = PROMPT.read_text()\n"
+        "async def answer(x):\n    if x == 0:\n"
+        "        CACHE['task'] = asyncio.create_task(load())\n        return 'begun'\n"
+        "    await asyncio.sleep(0.2)\n    return CACHE['text']\n"
+    )
+    project.how = {"policy": Policy(concurrency=ROWS)}
+    assert project.called(source) == ROWS
+    project.write("prompt.txt", "corrected")
+    assert project.called(source) >= ROWS - 1  # but for the first, which had ended
+
+
 def test_what_an_earlier_call_has_read_counts_for_later_calls_of_code_that_remembers(project: Project) -> None:
     source = HEAD + "@lru_cache\ndef read(x):\n    return (HERE / 'docs' / f'{x}.txt').read_text()\n"
     source += "def answer(x):\n    return [read(i) for i in range(x // 2 + 1)]\n"
@@ -476,6 +494,34 @@ NEVER_REUSED = {
 def test_what_cannot_be_compared_later_is_never_reused(project: Project, how: str) -> None:
     source = HEAD + NEVER_REUSED[how]
     assert (project.called(source), project.called(source)) == (ROWS, ROWS)
+
+
+DRAWS: dict[str, tuple[str, Callable[[], Any]]] = {
+    "a number": ("random", random.random),
+    "as many words as the generator has": ("random", lambda: [random.getrandbits(32) for _ in range(624)]),
+    "the second of two normal numbers": ("random", lambda: random.gauss(0, 1)),
+    "a seed": ("random", lambda: random.seed(0)),
+    "a state that is set": ("random", lambda: random.setstate(random.Random(1).getstate())),
+    "a number of NumPy": ("numpy.random", np.random.rand),
+    "as many words of NumPy": ("numpy.random", lambda: np.random.randint(0, 2**32, 624, np.uint32)),
+    "another generator of NumPy": ("numpy.random", lambda: np.random.seed(5)),
+}
+
+
+@pytest.mark.parametrize("way", ["in place", "by getstate"])
+@pytest.mark.parametrize("what", DRAWS)
+def test_every_draw_from_a_shared_generator_is_seen(what: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if way == "by getstate":  # where the generator of Python lies otherwise in memory
+        elsewhere = SimpleNamespace(tobytes=random.getstate)
+        monkeypatch.setattr(observation, "_random_words", lambda: elsewhere)
+    module, draw = DRAWS[what]
+    random.seed(7)
+    np.random.seed(7)
+    random.gauss(0, 1)  # the next one is kept
+    before = observation._state_of(module)
+    assert observation._state_of(module) == before
+    draw()
+    assert observation._state_of(module) != before
 
 
 NOT_REPEATABLE = {

@@ -93,8 +93,7 @@ class LimitedPattern:
 
     def findall(self, text: str) -> list[Any]:
         """All matches: texts, or tuples of groups."""
-        found: list[Any] = self._call("findall", text, text)
-        return found
+        return [*self._call("findall", text, text)]
 
     def split(self, text: str, maxsplit: int = 0) -> list[Any]:
         """The parts between the matches."""
@@ -103,8 +102,7 @@ class LimitedPattern:
 
     def sub(self, replacement: str, text: str, count: int = 0) -> str:
         """The text with matches replaced."""
-        found: str = self._call("sub", text, replacement, text, count)
-        return found
+        return str(self._call("sub", text, replacement, text, count))
 
     def _call(self, name: str, text: str, *arguments: Any) -> Any:
         if len(text) <= self.longest and (text.isascii() or not (self._ignores_case or _UNLIKE.search(text))):

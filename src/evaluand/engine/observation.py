@@ -158,7 +158,7 @@ class _Machinery:
     """Marks the context of evaluand's own threads, which read datasets and write journals."""
 
 
-class _Worker:
+class _Caller:
     """A thread or a task in which calls are made one after another; between them it is evaluand's own.
 
     Most calls open nothing, so what one opens is recorded from the first file on.
@@ -169,7 +169,7 @@ class _Worker:
     def __init__(self) -> None:
         self._runner = _runner()
         self.idle()
-        _workers.add(ref(self, _workers.discard))
+        _callers.add(ref(self, _callers.discard))
 
     def idle(self) -> None:
         self._observer: Observer[Any] | None = None
@@ -211,9 +211,9 @@ def _runner() -> tuple[int, Any]:
         return threading.get_ident(), None
 
 
-_current: ContextVar[_Worker | _Machinery | None] = ContextVar("_current", default=None)
+_current: ContextVar[_Caller | _Machinery | None] = ContextVar("_current", default=None)
 _MACHINERY = _Machinery()
-_workers: set[ref[_Worker]] = set()
+_callers: set[ref[_Caller]] = set()
 _opened: list[_Opened | None] = []  # by all calls of the process that others may find
 _places: dict[tuple[Any, ...], int] = {}  # of the files among them
 _named: dict[str, dict[_Opened, None]] = {}  # text in the example's values → the files of that name
@@ -245,13 +245,13 @@ def as_machinery(units: Iterator[U]) -> Iterator[U]:
         yield unit
 
 
-def _worker() -> _Worker:
-    """The worker of this context."""
-    worker = _current.get()
-    if type(worker) is not _Worker:
-        worker = _Worker()
-        _current.set(worker)
-    return worker
+def _caller() -> _Caller:
+    """The caller of this context."""
+    caller = _current.get()
+    if type(caller) is not _Caller:
+        caller = _Caller()
+        _current.set(caller)
+    return caller
 
 
 class Observer(Generic[U]):
@@ -288,29 +288,29 @@ class Observer(Generic[U]):
         return partial(self._call_async if inspect.iscoroutinefunction(call) else self._call, call)
 
     def _call(self, call: Callable[[U], Any], unit: U) -> Any:
-        worker = self._begin(unit)
+        caller = self._begin(unit)
         try:
             value = call(unit)
         except BaseException:
-            self._end(unit, worker.end(), has_failed=True)
+            self._end(unit, caller.end(), has_failed=True)
             raise
-        self._end(unit, worker.end())
+        self._end(unit, caller.end())
         return value
 
     async def _call_async(self, call: Callable[[U], Any], unit: U) -> Any:
-        worker = self._begin(unit)
+        caller = self._begin(unit)
         try:
             value = await call(unit)
         except BaseException:
-            self._end(unit, worker.end(), has_failed=True)
+            self._end(unit, caller.end(), has_failed=True)
             raise
-        self._end(unit, worker.end())
+        self._end(unit, caller.end())
         return value
 
-    def _begin(self, unit: U) -> _Worker:
-        worker = _worker()
-        worker.begin(self, unit, self._earlier.pop(unit.slot, None) if self._earlier else None)
-        return worker
+    def _begin(self, unit: U) -> _Caller:
+        caller = _caller()
+        caller.begin(self, unit, self._earlier.pop(unit.slot, None) if self._earlier else None)
+        return caller
 
     def _end(self, unit: U, record: _Call | None, has_failed: bool = False) -> None:
         """Keeps the node of what a call has opened."""
@@ -327,13 +327,13 @@ class Observer(Generic[U]):
     @contextmanager
     def preparing(self) -> Iterator[None]:
         """A block that loads what all calls need: what it opens counts for each of their answers."""
-        worker = _Worker()
-        token = _current.set(worker)
-        worker.begin(self)
+        caller = _Caller()
+        token = _current.set(caller)
+        caller.begin(self)
         try:
             yield
         finally:
-            record = worker.end()
+            record = caller.end()
             with machinery():
                 opened = record.opened if record else {}
                 self.begin_with([(name, _settle(path, stamp)) for name, (path, stamp) in opened.items()])
@@ -481,13 +481,13 @@ def _install() -> None:
 
 
 def _hook(event: str, args: Any) -> None:
-    if not _workers or event not in _EVENTS:
+    if not _callers or event not in _EVENTS:
         return
     current = _current.get()
     if current is _MACHINERY or sys._getframe(1).f_globals.get("__name__") == _STORE_FILES:
         return
     record = None
-    if type(current) is _Worker:
+    if type(current) is _Caller:
         if current.is_machinery:
             return
         record = current.record()
@@ -507,7 +507,7 @@ def _hook(event: str, args: Any) -> None:
 
 def _in_progress() -> tuple[_Call, ...]:
     """The records of all calls that are made."""
-    records = (worker.record() for at in tuple(_workers) if (worker := at()) is not None)
+    records = (caller.record() for at in tuple(_callers) if (caller := at()) is not None)
     return tuple(record for record in records if record is not None)
 
 

@@ -476,8 +476,9 @@ class _Job:
     def _grade(self, name: str, scorer: Scorer, judged: Iterable[KnownScore] | ScoredRows, repeat_lost: bool) -> None:
         """Grades every row of the run by one scorer, unless this is done later."""
         stream, earlier = self.streams[name], self.earlier[name]
-        inputs, grader = earlier.inputs, self._make_grader(scorer, self.evaluator.policy)
+        inputs = earlier.inputs
         if earlier.is_quick:
+            grader = self._make_grader(scorer, self.evaluator.policy)
             if isinstance(judged, ScoredRows) and stream.has_one_row_per_example:
                 return self._grade_others(name, grader, judged)
             if not judged:
@@ -544,7 +545,11 @@ class _Job:
         self.tally.add(tally)
 
     def _grade_now(self, grader: Grader, unit: Unit, tally: Tally) -> list[list[Any]]:
-        """The scores of a row by a scorer that neither waits nor costs."""
+        """The scores of a row by a scorer that neither waits nor costs; of one outside of the sample that it is not."""
+        sample = self.grading.sample
+        if sample is not None and not sample.chosen[unit.slot]:
+            tally.skipped += 1
+            return _unchosen(sample, grader.targets)
         scores = grader.grade_now(unit)
         tally.count(1, unit.response.status != FAILED and FAILED in [score[2] for score in scores], 0)
         return scores
@@ -606,7 +611,7 @@ class _Job:
         views: dict[tuple[Any, ...], dict[str, Grade]] = {}
         tally = Tally(shown_name(self.manifest["name"] or ""), self.total * len(self.graders))
         for name, grader in self.graders.items():
-            grade = partial(self._grade_chosen, grader, tally=tally)
+            grade = partial(self._grade_now, grader, tally=tally)
             views.setdefault(self.streams[name].view, {})[name] = grade
         with self._shown(tally) if views else nullcontext():
             for grades in views.values():
@@ -614,14 +619,6 @@ class _Job:
                 for n in write_rows(written, grades, _keys(self.run), stream, self.known):
                     tally.reused = n * len(grades) - tally.called if self.known else 0
         self.tally.add(tally)
-
-    def _grade_chosen(self, grader: Grader, unit: Unit, tally: Tally) -> list[list[Any]]:
-        """The scores of a row; of one outside of the sample, that it is skipped."""
-        sample = self.grading.sample
-        if sample is None or sample.chosen[unit.slot]:
-            return self._grade_now(grader, unit, tally)
-        tally.skipped += 1
-        return _unchosen(sample, grader.targets)
 
     def close(self) -> None:
         for scorer in self.prepared:

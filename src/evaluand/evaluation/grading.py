@@ -152,14 +152,7 @@ class Grader:
         status, reason = self._ungradable(unit)
         if status:
             return self._ungraded(unit, status, reason)
-        rows = []
-        for piece in self._pieces(unit):
-            try:
-                result: Any = self.scorer.score(*[read(unit, piece) for read in self.readers])
-            except Exception as error:
-                result = error
-            rows.append(self._row(piece, result))
-        return rows
+        return [self._row(piece, self._ask(unit, piece)) for piece in self._pieces(unit)]
 
     def _begin(self, unit: Unit) -> None:
         unit.pieces = self._pieces(unit)

@@ -14,13 +14,14 @@ import functools
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib.machinery import ModuleSpec
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
 from evaluand.core.errors import warn
+from evaluand.core.late_imports import find_behind
 from evaluand.core.system import call_after_fork
 from evaluand.engine.observation import machinery
 from evaluand.models.usage import Block, Spending, active_blocks, count
@@ -188,22 +189,13 @@ class _Methods:
         """The spec of a module whose methods are replaced when it has been imported."""
         if name not in MODULES:
             return None
-        others = (finder for finder in sys.meta_path if finder is not self and hasattr(finder, "find_spec"))
-        spec = next((spec for finder in others if (spec := finder.find_spec(name, path, target)) is not None), None)
-        loader: Any = spec and spec.loader
-        if loader is not None:
-            execute = loader.exec_module
+        return find_behind(self, self._replace_later, name, path, target)
 
-            def exec_module(module: ModuleType) -> None:
-                del loader.exec_module
-                execute(module)
-                with self._lock:
-                    if self.n_calls:
-                        self._replace_in(module)
-
-            with suppress(AttributeError):  # a loader without attributes
-                loader.exec_module = exec_module
-        return spec
+    def _replace_later(self, module: ModuleType) -> None:
+        """Replaces the methods of a module that was imported while there are calls."""
+        with self._lock:
+            if self.n_calls:
+                self._replace_in(module)
 
     def _replace_in(self, module: ModuleType) -> None:
         with machinery():

@@ -23,7 +23,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from itertools import chain, starmap
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeGuard
 from zlib import crc32
 
 import orjson
@@ -523,7 +523,7 @@ class WorkLog:
         try:
             record: Any = orjson.loads(body)
             if _is_record(record):
-                return record  # type: ignore[no-any-return]
+                return record
             reason = "it does not begin with a slot"
         except orjson.JSONDecodeError as error:
             reason = str(error)
@@ -578,7 +578,7 @@ class WorkLog:
         return offset, data
 
 
-def _is_record(parsed: Any) -> bool:
+def _is_record(parsed: Any) -> TypeGuard[list[Any]]:
     return type(parsed) is list and bool(parsed) and type(parsed[0]) is int
 
 
