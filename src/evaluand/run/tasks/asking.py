@@ -1,15 +1,26 @@
 """What tasks that ask a language model have in common."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, ClassVar
 
-from evaluand.core.errors import ParameterError
+from evaluand.core.errors import EvaluandError, ParameterError
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.data.dataset import Dataset
 from evaluand.models.chat_model import RETRIES, ChatModel
 from evaluand.run.task import Input, Output, Task
-from evaluand.run.tasks.conversation import Conversation, MessageTemplate, Place, known_names, unseen_columns
+from evaluand.run.tasks.conversation import (
+    EXAMPLES,
+    Conversation,
+    FewShot,
+    MessageTemplate,
+    Place,
+    Shot,
+    known_names,
+    read_template,
+    unseen_columns,
+)
 
 
 class AskingTask(Task[Input, Output]):
@@ -42,6 +53,9 @@ class AskingTask(Task[Input, Output]):
 class PromptedTask(AskingTask[Any, Any]):
     """A task whose messages are made from templates, and which reports all faults of its parameters at once."""
 
+    examples: FewShot | None
+    folder: str
+
     def __post_init__(self) -> None:
         faults = [*self._faults()]
         if not faults:
@@ -71,16 +85,44 @@ class PromptedTask(AskingTask[Any, Any]):
     def _faults(self) -> Iterator[tuple[Place, str]]:
         """What is wrong with the parameters, apart from the templates."""
 
-    @property
     @abstractmethod
-    def _templates(self) -> Sequence[MessageTemplate]:
+    def _texts(self) -> Iterator[tuple[str, str, Place]]:
+        """Role, text and place among the parameters of every template."""
+
+    @cached_property
+    def _templates(self) -> list[MessageTemplate]:
         """The templates of all messages.
 
         Raises:
             ParameterError: lists everything that is wrong with them.
         """
+        templates: list[MessageTemplate] = []
+        faults: list[tuple[Place, str]] = []
+        for role, text, place in self._texts():
+            try:
+                templates.append(MessageTemplate(role, read_template(text, self.folder, place), place))
+            except ParameterError as error:
+                faults += error.faults
+        if faults:
+            raise ParameterError(faults)
+        return templates
 
-    @property
-    @abstractmethod
+    @cached_property
     def _conversation(self) -> Conversation:
         """The templates with the examples that are shown first."""
+        try:
+            shots = [] if self.examples is None else self.examples.read(self.folder)
+            shown = [self._shown(shot, number) for number, shot in enumerate(shots)]
+        except EvaluandError as error:
+            raise ParameterError([((EXAMPLES,), line) for line in str(error).split("\n")]) from None
+        draw = None if self.examples is None else self.examples.draw
+        return Conversation(self._templates, shots=shown, draw=draw, **self._values_shown)
+
+    def _shown(self, shot: Shot, number: int) -> Shot:
+        """An example as it is shown."""
+        return shot
+
+    @property
+    def _values_shown(self) -> dict[str, Any]:
+        """Which values of a row messages show besides those in templates; arguments of the `Conversation`."""
+        return {}

@@ -7,24 +7,14 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from evaluand.core.errors import EvaluandError, ParameterError, SpecError, TaskError, kind_of
+from evaluand.core.errors import SpecError, TaskError, kind_of
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.data.schema.data import Schema
 from evaluand.data.schema.values import ValueSchema
 from evaluand.models.chat_model import ChatModel
 from evaluand.models.tools import Tool, read_tools
 from evaluand.run.tasks.asking import PromptedTask
-from evaluand.run.tasks.conversation import (
-    EXAMPLES,
-    IMAGES,
-    INPUT,
-    ROLES,
-    Conversation,
-    FewShot,
-    MessageTemplate,
-    Place,
-    read_template,
-)
+from evaluand.run.tasks.conversation import IMAGES, INPUT, ROLES, FewShot, Place
 from evaluand.run.tasks.tool_calls import converse
 from evaluand.trace.spans import TaskSpan
 
@@ -134,35 +124,11 @@ class ChatTask(PromptedTask):
             return self.response_schema
         return Schema.of(self.response_schema).json
 
-    @cached_property
-    def _conversation(self) -> Conversation:
-        try:
-            shots = [] if self.examples is None else self.examples.read(self.folder)
-        except EvaluandError as error:
-            raise ParameterError([((EXAMPLES,), line) for line in str(error).split("\n")]) from None
-        draw = None if self.examples is None else self.examples.draw
-        return Conversation(self._templates, self.history, shots, self.images, draw)
-
-    @cached_property
-    def _templates(self) -> list[MessageTemplate]:
-        """The templates of all messages.
-
-        Raises:
-            ParameterError: lists everything that is wrong with them.
-        """
-        templates: list[MessageTemplate] = []
-        faults: list[tuple[Place, str]] = []
-        for role, text, place in self._texts():
-            try:
-                templates.append(MessageTemplate(role, read_template(text, self.folder, place), place))
-            except ParameterError as error:
-                faults += error.faults
-        if faults:
-            raise ParameterError(faults)
-        return templates
+    @property
+    def _values_shown(self) -> dict[str, Any]:
+        return {"history": self.history, "images": self.images}
 
     def _texts(self) -> Iterator[tuple[str, str, Place]]:
-        """Role, text and place of every template."""
         if self.system is not None:
             yield "system", self.system, ("system",)
         for number, message in enumerate(self.messages):

@@ -9,7 +9,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Any, Final, Literal, get_args
 
-from evaluand.core.errors import EvaluandError, ParameterError, SpecError, TaskError, alternatives, kind_of
+from evaluand.core.errors import ParameterError, SpecError, TaskError, alternatives, kind_of
 from evaluand.core.identity import seed_of
 from evaluand.data.dataset import Dataset
 from evaluand.models.chat_model import ChatModel
@@ -18,15 +18,12 @@ from evaluand.models.extraction import COLUMN, Extraction
 from evaluand.run.tasks.asking import PromptedTask
 from evaluand.run.tasks.choices import ANSWERS, Answer, Options, read_options
 from evaluand.run.tasks.conversation import (
-    EXAMPLES,
     INPUT,
-    Conversation,
     FewShot,
     MessageTemplate,
     Place,
     Shot,
     known_names,
-    read_template,
     unseen_columns,
 )
 from evaluand.trace.spans import TaskSpan
@@ -204,17 +201,11 @@ class MultipleChoice(PromptedTask):
         columns = [(("choices", number), name) for number, name in several] or whole
         return columns + ([] if self.labels is None else [(("labels",), self.labels)])
 
-    @cached_property
-    def _conversation(self) -> Conversation:
-        try:
-            shots = [] if self.examples is None else self.examples.read(self.folder)
-            shown = [self._answered(shot, number) for number, shot in enumerate(shots)]
-        except EvaluandError as error:
-            raise ParameterError([((EXAMPLES,), line) for line in str(error).split("\n")]) from None
-        draw = None if self.examples is None else self.examples.draw
-        return Conversation(self._templates, shots=shown, draw=draw, compared={OPTIONS: _SET})
+    @property
+    def _values_shown(self) -> dict[str, Any]:
+        return {"compared": {OPTIONS: _SET}}
 
-    def _answered(self, shot: Shot, number: int) -> Shot:
+    def _shown(self, shot: Shot, number: int) -> Shot:
         """An example with its options, and the letter of the right one as its answer."""
         place = f"{self.examples.path if self.examples else ''}: example {number}"
         try:
@@ -227,12 +218,14 @@ class MultipleChoice(PromptedTask):
         asked = _asked(shot.values[INPUT], options)
         return shot._replace(values={INPUT: asked, **asked}, answer=options.letters[options.order.index(right)])
 
+    def _texts(self) -> Iterator[tuple[str, str, Place]]:
+        if self.system is not None:
+            yield "system", self.system, ("system",)
+        yield "user", self.prompt, ("prompt",)
+
     @cached_property
     def _templates(self) -> list[MessageTemplate]:
-        templates = [MessageTemplate("user", read_template(self.prompt, self.folder, ("prompt",)), ("prompt",))]
-        if self.system is not None:
-            text = read_template(self.system, self.folder, ("system",))
-            templates.insert(0, MessageTemplate("system", text, ("system",)))
+        templates = super()._templates
         if OPTIONS not in templates[-1].content.variables:
             raise ParameterError([(("prompt",), "does not show the options; write {{ options }} where they belong")])
         return templates
