@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 from evaluand.engine.event_loop import waits_for_nested_work
@@ -30,10 +30,8 @@ class ThreadMap:
     is ignored, and another thread replaces it.
     """
 
-    def __init__(
-        self, units: Iterator[Any], call: Call[Any], done: Done[Any], policy: Policy, end_turn: Callable[[], None]
-    ) -> None:
-        self._units, self._call, self._done, self._policy, self._end_turn = units, call, done, policy, end_turn
+    def __init__(self, units: Iterator[Any], call: Call[Any], done: Done[Any], policy: Policy) -> None:
+        self._units, self._call, self._done, self._policy = units, call, done, policy
         self._taking = threading.Lock()
         self._handing = threading.Lock()
         self._ended = threading.Condition()
@@ -184,7 +182,6 @@ class ThreadMap:
             if self._failure and self._policy.abort_on_error:
                 return
             self._done(unit, outcome)
-            self._end_turn()
             if outcome.error is not None and self._policy.stops_at(outcome.error):
                 self._fail(abort_error(unit, outcome.error))
 

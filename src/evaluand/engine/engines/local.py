@@ -27,7 +27,10 @@ class LocalEngine:
 
     def map_lines(self, units: Iterator[U], recipe: Recipe[U], keep: Keep[U], policy: Policy) -> None:
         lines = _Lines(recipe, keep)
-        make_calls(units, recipe.call, lines.add, policy, lines.write)
+        if inspect.iscoroutinefunction(recipe.call):
+            make_calls(units, recipe.call, lines.add, policy, lines.write)
+        else:  # while a thread waits, nobody writes what others have finished
+            make_calls(units, recipe.call, lines.keep, policy)
 
 
 class InlineEngine(LocalEngine):
@@ -48,6 +51,10 @@ class _Lines(Generic[U]):
     def add(self, unit: U, outcome: Outcome) -> None:
         self._made.append((unit, *self._line(unit, outcome), outcome.attempts, ""))
 
+    def keep(self, unit: U, outcome: Outcome) -> None:
+        """Writes the lines of a unit at once."""
+        self._keep([(unit, *self._line(unit, outcome), outcome.attempts, "")])
+
     def write(self) -> None:
         if made := self._made:
             self._made = []
@@ -60,12 +67,13 @@ def make_calls(
     """Calls each unit and passes on its outcome; returns when all are done. Raises as `Engine.map_lines` does.
 
     Args:
-        end_turn: called when outcomes were passed on, before anything is waited for and after a millisecond.
+        end_turn: called when outcomes of coroutines were passed on, before anything is waited for and after a
+            millisecond.
     """
     if inspect.iscoroutinefunction(call):
         run_coroutine(CoroutineMap(units, call, done, policy, end_turn).run())
     else:
-        ThreadMap(units, call, done, policy, end_turn).run()
+        ThreadMap(units, call, done, policy).run()
 
 
 def make_calls_inline(
