@@ -18,6 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from importlib.util import find_spec
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self, TypeGuard, overload
 
 from evaluand.core.errors import DataError, SpecError, described, with_article
@@ -293,6 +294,20 @@ class Scorer(ABC):
         if "version" in vars(type(self)):
             return Identity({"kind": self.kind, "version": self.version, "parameters": _parameters(self)})
         return code_identity("scorer", self)
+
+
+class WrappedScorer(Scorer):
+    """A scorer that is another one, its `scorer`, in all that subclasses do not change."""
+
+    scorer: Any
+
+
+for _name in (
+    *("cheap", "by_target", "is_judge", "retries", "transient", "stops_alike", "ranges", "rubrics", "is_async"),
+    *("columns", "readable", "arguments", "sees_times", "sees_place", "unanswered", "identify", "score", "as_score"),
+    *("check", "check_example", "check_app", "prepare", "close"),
+):
+    setattr(WrappedScorer, _name, property(attrgetter(f"scorer.{_name}")))
 
 
 class TextScorer(Scorer):

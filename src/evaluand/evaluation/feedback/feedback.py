@@ -36,7 +36,7 @@ from evaluand.core.errors import NotStored, SpecError, described, nearest, warn
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.selector import Selector
 from evaluand.evaluation.feedback.arguments import PLAIN, Arguments
-from evaluand.evaluation.feedback.calls import Calls, call_reader, to_number
+from evaluand.evaluation.feedback.calls import Calls, to_number
 from evaluand.evaluation.feedback.references import keeps_range, reference_of, referred, restored
 from evaluand.evaluation.feedback.results import Aggregator, Result, make_result, mean, to_score
 from evaluand.evaluation.feedback.selection import (
@@ -50,7 +50,7 @@ from evaluand.evaluation.feedback.selection import (
 )
 from evaluand.evaluation.feedback.selector_checks import EXAMPLE, RECORD, find_problem, may_see_times
 from evaluand.evaluation.provider import Provider
-from evaluand.evaluation.scorer import CallReader, Score, Scorer, is_async
+from evaluand.evaluation.scorer import Score, Scorer, is_async
 
 COMBINATIONS: Final = ("product", "zip")
 IF_MISSING: Final = ("error", "warn", "ignore")
@@ -401,10 +401,6 @@ class Feedback(Scorer):
         if isinstance(provider, Provider):
             return provider.identify(self.implementation.__name__).versioned(self.declared)
         return code_identity("function", self.implementation, version=self.declared)
-
-    @classmethod
-    def call_reader(cls, spec: Mapping[str, Any]) -> CallReader | None:
-        return call_reader(spec)
 
     def score(self, source: Mapping[str, Any]) -> Any:  # type: ignore[override]
         """Grades one source; awaitable where the implementation is async."""
