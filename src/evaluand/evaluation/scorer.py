@@ -310,12 +310,41 @@ for _name in (
     setattr(WrappedScorer, _name, property(attrgetter(f"scorer.{_name}")))
 
 
-class TextScorer(Scorer):
-    """Grades texts by what is expected, which subclasses read."""
+class ExpectationScorer(Scorer):
+    """Grades by what is expected, which subclasses read; abstains where nothing is."""
 
     @abstractmethod
     def read_expected(self, expected: Any) -> Any:
         """What is expected, in the form for grading; a DataError tells what is wrong with it."""
+
+    @abstractmethod
+    def grade(self, output: Any, truth: Any, *others: Any) -> Score:
+        """The score of a response, by what was read; a DataError tells what is wrong with either."""
+
+    def columns_of(self, truth: Any) -> Mapping[str, Any] | None:
+        """The declared columns that follow from what is expected alone."""
+        return None
+
+    def abstained(self, reason: str | None, truth: Any) -> Score:
+        """No grade of a response, with the columns that are known without it."""
+        return Score(status="abstained", reason=reason, columns=self.columns_of(truth))
+
+    def score(self, output: Any, expected: Any, *others: Any) -> Score:
+        if expected is None:
+            return NOTHING_EXPECTED
+        return self.grade(output, self.read_expected(expected), *others)
+
+    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
+        truth = self.read_expected(expected)
+        for output in outputs:
+            self.grade(output, truth)
+
+    def unanswered(self, expected: Any) -> Mapping[str, Any] | None:
+        return None if expected is None else self.columns_of(self.read_expected(expected))
+
+
+class TextScorer(ExpectationScorer):
+    """Grades texts by what is expected."""
 
     def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
         self.read_expected(expected)
@@ -337,14 +366,10 @@ class ReferenceScorer(TextScorer):
     def compared(self, output: str, references: Sequence[str]) -> Score:
         """The score of a text, compared with one or several references."""
 
-    def score(self, output: Any, expected: Any) -> Score:
-        """Compares texts; a DataError if what is expected is not text."""
-        if expected is None:
-            return NOTHING_EXPECTED
-        references = self.read_expected(expected)
+    def grade(self, output: Any, truth: list[str], *others: Any) -> Score:
         if not isinstance(output, str):
             return Score.abstained(f"the answer is {described(output)}, not text")
-        return self.compared(output, references)
+        return self.compared(output, truth)
 
     def read_expected(self, expected: Any) -> list[str]:
         references = [expected] if isinstance(expected, str) else expected
@@ -560,6 +585,27 @@ def are_equal(a: object, b: object) -> bool:
 def is_number(value: object) -> TypeGuard[int | float]:
     """Whether a value is a number, which true and false are not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def read_number(what: str, value: Any, least: float = -math.inf) -> float:
+    """A finite number; a DataError tells what it is instead."""
+    if not is_number(value) or value < least:
+        bound = "" if least == -math.inf else f" of {least:g} or more"
+        raise DataError(f"{what} is {described(value)}, not a number{bound}")
+    try:
+        number = float(value)
+    except OverflowError:
+        raise DataError(f"{what} is {described(value)}, too large for a number of 64 bits") from None
+    if not math.isfinite(number):
+        raise DataError(f"{what} is {number}, not a finite number")
+    return number
+
+
+def read_field(what: str, fields: Mapping[str, Any], key: str, remedy: str = "") -> Any:
+    """A field that must be there."""
+    if key not in fields:
+        raise DataError(f"{what} has {', '.join(map(repr, fields)) or 'no keys'} and not {key!r}{remedy}")
+    return fields[key]
 
 
 def as_decimal(value: float | Decimal) -> Decimal:

@@ -18,10 +18,9 @@ from evaluand.core.json_like import escape_surrogates
 from evaluand.core.parameters import Within
 from evaluand.evaluation.scorer import (
     ARITHMETIC,
-    NOTHING_EXPECTED,
     RIGHT,
+    ExpectationScorer,
     Score,
-    Scorer,
     are_equal,
     as_decimal,
     is_number,
@@ -38,7 +37,7 @@ _Difference = tuple[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class JsonEquality(Scorer):
+class JsonEquality(ExpectationScorer):
     """1 where the output is the expected JSON, else 0, with the first difference as the explanation.
 
     Outputs and expected values are JSON text or data. The order of keys never matters. Numbers compare by value, `1`
@@ -65,6 +64,7 @@ class JsonEquality(Scorer):
     version = 2
     cheap = True
     ranges: ClassVar = {"value": (0.0, 1.0)}
+    columns: ClassVar = {COLUMN: "json"}
 
     ignore: tuple[str, ...] = ()
     unordered: bool = False
@@ -79,11 +79,8 @@ class JsonEquality(Scorer):
         super().__post_init__()
         _ = self._ignored_paths
 
-    def score(self, output: Any, expected: Any) -> Score:
-        """Compares one answer; a DataError if the expected text is not JSON, or either side is nested too deeply."""
-        if expected is None:
-            return NOTHING_EXPECTED
-        truth = self._truth(expected)
+    def grade(self, output: Any, truth: Any, *others: Any) -> Score:
+        """Compares one answer; a DataError if either side is nested too deeply."""
         if not isinstance(output, str):
             return self._compared(output, truth)
         try:
@@ -99,14 +96,7 @@ class JsonEquality(Scorer):
             read = Extraction(text, "JSON in the reply")
         return self._compared(answer, truth)._replace(columns={COLUMN: read.data})
 
-    @property
-    def columns(self) -> Mapping[str, str]:
-        return {COLUMN: "json"}
-
-    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
-        self._truth(expected)
-
-    def _truth(self, expected: Any) -> Any:
+    def read_expected(self, expected: Any) -> Any:
         try:
             return self._parsed(expected) if isinstance(expected, str) else expected
         except ValueError as error:
