@@ -797,7 +797,7 @@ class Holding(Weighed):
         (lambda text: 1.0, "implementation: a lambda cannot be stored"),
         (Keyed("secret").ask, "cannot be stored with its api_key"),
         (Forgetful(1).ask, "has no attribute 'size'"),
-        (Holding(object()).weigh, "is an object, which cannot be stored"),
+        (Holding(object()).weigh, "Holding cannot be stored: $.weight: an object is not data"),
         (Bare().ask, "Bare cannot be stored: it is not a provider; derive it from evaluand.Provider"),
         (Touching, "Touching is a class, which cannot be stored"),
         (json.loads, "call json.loads from your own function"),

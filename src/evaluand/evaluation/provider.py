@@ -105,25 +105,29 @@ class Provider:
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """The arguments that recreate a provider that is a dataclass: its fields that differ from their defaults.
+        """The arguments that recreate it: of its constructor, as its attributes hold them, without defaults.
 
         Raises:
-            SpecError: a field is not plain data, or holds a secret.
+            SpecError: an argument is unknown or no plain data, or holds a secret.
         """
-        arguments: dict[str, Any] = {}
-        for each in dataclasses.fields(self):  # type: ignore[arg-type] # callers check that it is a dataclass
-            value = getattr(self, each.name)
-            if each.init and (each.default is dataclasses.MISSING or value != each.default):
-                arguments[each.name] = str(value) if isinstance(value, RateLimit | TokenLimit | PathLike) else value
+        name, arguments = type(self).__qualname__, dict[str, Any]()
+        for parameter in _parameters(type(self)):
+            value = getattr(self, parameter.name, getattr(self, f"_{parameter.name}", _NOTHING))
+            if value is _NOTHING:
+                raise SpecError(f"{name} cannot be stored: it has no attribute {parameter.name!r} with that argument")
+            if value is not parameter.default and not (
+                type(value) is type(parameter.default) and value == parameter.default
+            ):
+                is_text = isinstance(value, RateLimit | TokenLimit | PathLike)
+                arguments[parameter.name] = str(value) if is_text else value
         for place, secret in find_secrets(arguments):
             if not isinstance(secret, str | None) or secret:
-                problem = f"{type(self).__qualname__} cannot be stored with its {place}"
-                raise SpecError(f"{problem}; let it read that from the environment")
+                raise SpecError(f"{name} cannot be stored with its {place}; let it read that from the environment")
         try:
-            identity.encode(arguments)
+            plain: dict[str, Any] = identity.decode(identity.encode(arguments))
         except DataError as error:
             raise SpecError(f"{class_place(type(self))} cannot be stored: {error}") from None
-        return arguments
+        return plain
 
     def identify(self, method: str) -> Identity:
         """The identity of a method: its kind for evaluand's own providers, else the fingerprint of its code."""
@@ -409,6 +413,26 @@ class _MethodRequest(Request):
 
 def _as_reply(result: Any) -> Reply:
     return result if isinstance(result, Reply) else Reply(result)
+
+
+def _parameters(kind: type) -> list[inspect.Parameter]:
+    """The parameters of the constructor of a provider, if it has one."""
+    if "__init__" not in {name for base in kind.__mro__[:-1] for name in vars(base)}:
+        return []
+    known = {field.name for field in dataclasses.fields(kind) if field.init} if dataclasses.is_dataclass(kind) else None
+    parameters = list(inspect.signature(kind).parameters.values())
+    for parameter in parameters if known is None else ():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY):
+            raise SpecError(f"{kind.__qualname__} cannot be stored: it takes {parameter} by position")
+        if parameter.kind is parameter.VAR_KEYWORD:
+            raise SpecError(
+                f"{kind.__qualname__} cannot be stored: what its constructor was given as **{parameter.name} is "
+                "unknown; name its arguments"
+            )
+    return [parameter for parameter in parameters if known is None or parameter.name in known]
+
+
+_NOTHING: Final = object()
 
 
 def _values(provider: Provider) -> dict[str, Any]:

@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from evaluand.core.json_like import DEEPEST, JsonLikeConverter
-from evaluand.core.redaction import HIDDEN, is_secret
+from evaluand.core.json_like import DEEPEST
+from evaluand.core.redaction import HIDDEN, is_secret, without_passwords
 
 
 def class_place(kind: type) -> str:
@@ -15,7 +15,7 @@ def class_place(kind: type) -> str:
 
 def find_secrets(value: Any, place: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
     """The secrets in data, with their places: values under a secret's name, and texts with a password in a URL."""
-    if isinstance(value, str) and hide_passwords(value) != value:
+    if isinstance(value, str) and without_passwords(value) != value:
         yield place, value
     for name, item in _parts(value) if depth < DEEPEST else ():
         inner = f"{place}.{name}" if place else str(name)
@@ -50,7 +50,7 @@ def hide_secrets(value: Any) -> Any:
 
 def _rebuild(value: Any, mend: Callable[[Sequence[tuple[Any, Any]]], dict[Any, Any]]) -> Any:
     if isinstance(value, str):
-        return hide_passwords(value)
+        return without_passwords(value)
     if next(find_secrets(value), None) is None:
         return value
     mended = mend(_parts(value))
@@ -74,7 +74,3 @@ def _parts(value: Any) -> Sequence[tuple[Any, Any]]:
 
 def _is_secret(name: Any, value: Any) -> bool:
     return isinstance(name, str) and is_secret(name) and type(value) is not bool
-
-
-def hide_passwords(text: str) -> str:
-    return str(JsonLikeConverter(hide=True, characters=len(text)).text(text)) if "://" in text else text
