@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, Unpack, overload
 
-from evaluand.core.errors import DataError, SpecError, described, nearest, with_article
-from evaluand.core.registry import find, make_default
-from evaluand.evaluation.scorer import FunctionScorer, Score, Scorer, is_async, is_number
+from evaluand.core.errors import DataError, SpecError, described, nearest
+from evaluand.core.registry import find
+from evaluand.evaluation.scorer import FunctionOptions, FunctionScorer, Score, Scorer, is_async, is_number, made_of
 
 if TYPE_CHECKING:
     from evaluand.evaluation.standing import ScorerStanding
@@ -164,13 +164,9 @@ class FunctionComparison(FunctionScorer, ComparisonScorer):
 
 
 @overload
-def comparison_scorer(
-    function: Callable[..., Any], /, *, name: str | None = None, version: str | None = None, batch: bool = False
-) -> FunctionComparison: ...
+def comparison_scorer(function: Callable[..., Any], /, **options: Unpack[FunctionOptions]) -> FunctionComparison: ...
 @overload
-def comparison_scorer(
-    *, name: str | None = None, version: str | None = None, batch: bool = False
-) -> Callable[[Callable[..., Any]], FunctionComparison]: ...
+def comparison_scorer(**options: Unpack[FunctionOptions]) -> Callable[[Callable[..., Any]], FunctionComparison]: ...
 def comparison_scorer(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Makes a function a comparison scorer.
 
@@ -192,24 +188,12 @@ def as_comparison_scorer(judge: ComparisonScorer | Callable[..., Any] | str) -> 
     Raises:
         SpecError: it is none of these.
     """
-    if isinstance(judge, ComparisonScorer):
-        return judge
-    if isinstance(judge, str):
-        made: ComparisonScorer = make_default("comparison_scorers", judge)
-        return made
-    if isinstance(judge, Scorer):
+    if isinstance(judge, Scorer) and not isinstance(judge, ComparisonScorer):
         raise SpecError(
             f"scorer {judge.kind!r} grades one response; to compare two by its scores, write ByScore({judge.kind}), or"
             " `by_score` in an experiment file"
         )
-    if isinstance(judge, type) and issubclass(judge, ComparisonScorer):
-        raise SpecError(f"the judge is the class {judge.__name__}; give an instance of it: {judge.__name__}(…)")
-    if not callable(judge):
-        raise SpecError(
-            f"the judge is {with_article(type(judge).__name__)}; give a comparison scorer, a function or the name of a"
-            " kind"
-        )
-    return FunctionComparison(judge)
+    return made_of("the judge", judge, ComparisonScorer, "comparison_scorers", FunctionComparison)
 
 
 def _read_preference(result: Any) -> Score:

@@ -31,13 +31,7 @@ from evaluand.engine.policy import TRANSIENT, Policy
 from evaluand.engine.rate_limit import RateLimit, sent as sent
 from evaluand.engine.token_limit import TokenLimit
 from evaluand.evaluation.judgement import Judgement as Judgement
-from evaluand.evaluation.provider_secrets import (
-    class_place,
-    drop_secrets,
-    find_secrets,
-    hide_secrets,
-    secret_texts,
-)
+from evaluand.evaluation.provider_secrets import class_place, drop_secrets, find_secrets, hide_secrets, secret_texts
 from evaluand.models.reply_cache import Replies
 from evaluand.models.requests import Reply as Reply, Request, cache_of, shared_rate, shared_token_rate
 from evaluand.models.usage import Spending

@@ -17,9 +17,22 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
+from functools import partial
 from importlib.util import find_spec
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self, TypeGuard, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    NamedTuple,
+    Self,
+    TypedDict,
+    TypeGuard,
+    TypeVar,
+    Unpack,
+    overload,
+)
 
 from evaluand.core.errors import DataError, SpecError, described, with_article
 from evaluand.core.fingerprint import Identity, code_identity
@@ -37,6 +50,8 @@ ARGUMENTS: Final = ("output", "expected", "input", "example", "index", "replicat
 and `source` is everything about the row: the record of the call, the app and the example (see
 `evaluand.evaluation.feedback`)."""
 
+
+_S = TypeVar("_S", bound="Scorer")
 
 CallReader = Callable[[Any, Callable[[], Mapping[str, Any] | None]], list[dict[str, Any]]]
 """Reads a cell of the column `calls`, parsed as JSON: (cell, source) → `{args, ret, meta, error}` of each call.
@@ -443,24 +458,19 @@ class FunctionScorer(Scorer):
         return self.function(*args[:split], **dict(zip(self._keywords, args[split:], strict=True)))
 
 
+class FunctionOptions(TypedDict, total=False):
+    """The options of a `FunctionScorer`."""
+
+    name: str | None
+    version: str | None
+    files: Sequence[str | os.PathLike[str]]
+    batch: bool
+
+
 @overload
-def scorer(
-    function: Callable[..., Any],
-    /,
-    *,
-    name: str | None = None,
-    version: str | None = None,
-    files: Sequence[str | os.PathLike[str]] = (),
-    batch: bool = False,
-) -> FunctionScorer: ...
+def scorer(function: Callable[..., Any], /, **options: Unpack[FunctionOptions]) -> FunctionScorer: ...
 @overload
-def scorer(
-    *,
-    name: str | None = None,
-    version: str | None = None,
-    files: Sequence[str | os.PathLike[str]] = (),
-    batch: bool = False,
-) -> Callable[[Callable[..., Any]], FunctionScorer]: ...
+def scorer(**options: Unpack[FunctionOptions]) -> Callable[[Callable[..., Any]], FunctionScorer]: ...
 def scorer(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Makes a function a scorer.
 
@@ -482,19 +492,22 @@ def as_scorer(name: str, scorer: Scorer | Callable[..., Any] | Mapping[str, Any]
     Raises:
         SpecError: it is none of these.
     """
-    if isinstance(scorer, Scorer):
-        return scorer
-    if isinstance(scorer, str | Mapping):
-        kind, parameters = (scorer, {}) if isinstance(scorer, str) else split_entry(f"scorer {name!r}", scorer)
-        made: Scorer = make_default("scorers", kind, **parameters)
-        return made
-    if isinstance(scorer, type) and issubclass(scorer, Scorer):
-        raise SpecError(f"scorer {name!r} is the class {scorer.__name__}; give an instance of it: {scorer.__name__}(…)")
-    if not callable(scorer):
-        raise SpecError(
-            f"scorer {name!r} is {with_article(type(scorer).__name__)}; give a scorer, a function or the name of a kind"
-        )
-    return FunctionScorer(scorer, name=name)
+    return made_of(f"scorer {name!r}", scorer, Scorer, "scorers", partial(FunctionScorer, name=name))
+
+
+def made_of(what: str, given: Any, base: type[_S], group: str, of_function: Callable[[Callable[..., Any]], _S]) -> _S:
+    """What somebody gives as a scorer of some sort: one, a function, or the name of a kind with its parameters."""
+    if isinstance(given, base):
+        return given
+    if isinstance(given, str | Mapping):
+        kind, parameters = (given, {}) if isinstance(given, str) else split_entry(what, given)
+        return make_default(group, kind, **parameters)  # type: ignore[no-any-return]
+    if isinstance(given, type) and issubclass(given, base):
+        raise SpecError(f"{what} is the class {given.__name__}; give an instance of it: {given.__name__}(…)")
+    if not callable(given):
+        need = f"give a {group.removesuffix('s').replace('_', ' ')}, a function or the name of a kind"
+        raise SpecError(f"{what} is {with_article(type(given).__name__)}; {need}")
+    return of_function(given)
 
 
 def class_of(group: str, spec: Mapping[str, Any]) -> type[Scorer]:
@@ -520,16 +533,10 @@ def ranges_of(scorers: Mapping[str, Scorer]) -> dict[str, dict[str, list[float]]
         if not isinstance(ranges, Mapping):
             raise wrong_parameter(scorer, "ranges", 'give two numbers for each column, such as {"value": (0, 1)}')
         for column, ends in ranges.items():
-            if not _is_range(ends):
+            if not isinstance(ends, Sequence) or len(ends) != 2 or not all(map(_is_number, ends)):
                 place = f"scorer {scorer.kind!r}: ranges[{column!r}]"
                 raise SpecError(f"{place} is {ends!r}; give two numbers, such as (0, 1)")
     return {name: {c: [*ends] for c, ends in s.ranges.items()} for name, s in scorers.items() if s.ranges}
-
-
-def _is_range(ends: Any) -> bool:
-    if not isinstance(ends, Sequence) or len(ends) != 2:
-        return False
-    return all(map(_is_number, ends))
 
 
 def _is_number(value: Any) -> bool:

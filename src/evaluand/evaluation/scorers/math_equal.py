@@ -33,13 +33,7 @@ from evaluand.core.errors import DataError, described
 from evaluand.core.parameters import Within
 from evaluand.core.system import call_after_fork
 from evaluand.evaluation.final_answer import Region, Unreadable, final_answer
-from evaluand.evaluation.scorer import (
-    ExpectationScorer,
-    Score,
-    is_number,
-    require_extra,
-    unread,
-)
+from evaluand.evaluation.scorer import ExpectationScorer, Score, is_number, require_extra, unread
 from evaluand.evaluation.written_numbers import Numbers, Quantity, are_equal, without_unit
 from evaluand.models.extraction import COLUMN, Extraction
 

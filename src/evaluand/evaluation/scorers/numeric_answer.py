@@ -13,12 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from evaluand.core.errors import DataError, described
 from evaluand.core.parameters import Text, Within
 from evaluand.evaluation.final_answer import BOXED, STATED, Region, Unreadable, final_answer
-from evaluand.evaluation.scorer import (
-    ExpectationScorer,
-    Score,
-    as_decimal,
-    unread,
-)
+from evaluand.evaluation.scorer import ExpectationScorer, Score, as_decimal, unread
 from evaluand.evaluation.written_numbers import Numbers, Quantity, are_equal, plain_quantity
 from evaluand.models.extraction import COLUMN, Extraction
 

@@ -7,12 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from evaluand.core.parameters import Within
-from evaluand.evaluation.scorer import (
-    ReferenceScorer,
-    Score,
-    require_extra,
-    wrong_parameter,
-)
+from evaluand.evaluation.scorer import ReferenceScorer, Score, require_extra, wrong_parameter
 
 
 @dataclass(frozen=True, kw_only=True)
