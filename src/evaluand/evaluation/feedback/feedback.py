@@ -27,6 +27,7 @@ Design:
 import inspect
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar, Final, NamedTuple, Self
@@ -172,10 +173,8 @@ class Feedback(Scorer):
             range = getattr(implementation, "range", None)
         self._set(range=None if range is None else self._to_range(range))
         self._check_choices()
-        try:
+        with self._named("if_exists: "):
             self._set(if_exists=None if if_exists is None else self._to_selector(if_exists))
-        except SpecError as error:
-            raise self._fault(f"if_exists: {error}") from None
 
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
@@ -204,14 +203,12 @@ class Feedback(Scorer):
             SpecError: the implementation has no such argument, or none is left; or a text is not a selector.
         """
         bound = dict(self.bound)
-        try:
+        with self._named():
             for name, selector in named.items():
                 self.accepts.require(name)
                 bound[name] = self._to_selector(selector)
             for selector in selectors:
                 bound[self.accepts.next_after(bound)] = self._to_selector(selector)
-        except SpecError as error:
-            raise self._fault(str(error), type(error)) from None
         return self._replace(bound=self.accepts.ordered(bound))
 
     def on_input(self, arg: str | None = None) -> Self:
@@ -269,9 +266,7 @@ class Feedback(Scorer):
         return self.on(selector) if arg is None else self.on(**{arg: selector})
 
     def _to_selector(self, value: Any) -> Selector:
-        if isinstance(value, Selector):
-            return value
-        return self._read_selector(value)
+        return value if isinstance(value, Selector) else self._read_selector(value)
 
     @classmethod
     def _read_selector(cls, text: Any) -> Selector:
@@ -309,6 +304,14 @@ class Feedback(Scorer):
 
     def _fault(self, message: str, kind: type[SpecError] = SpecError) -> SpecError:
         return kind(f"feedback {self.name!r}: {message}")
+
+    @contextmanager
+    def _named(self, part: str = "") -> Iterator[None]:
+        """A block whose faults are those of this feedback."""
+        try:
+            yield
+        except SpecError as error:
+            raise self._fault(f"{part}{error}", type(error)) from None
 
     # Scorer
 
@@ -484,11 +487,9 @@ class Feedback(Scorer):
         return new.on(**bound)
 
     def _reference(self, part: str, code: Callable[..., Any], check: bool) -> dict[str, Any]:
-        try:
+        with self._named(f"{part}: "):
             reference = reference_of(code)
             again = restored(code, reference) if check else code
-        except SpecError as error:
-            raise self._fault(f"{part}: {error}") from None
         field_name = "aggregator" if part == "aggregate" else part
         if again is not code and self._replace(**{field_name: again})._identity_digest != self._identity_digest:
             raise self._fault(
@@ -566,12 +567,9 @@ class Feedback(Scorer):
             if self.if_missing == "warn":
                 warn(f"feedback {self.name!r} is skipped: {error}")
             return Result("skipped", reason=str(error))
-        several = False
-        for name, found in selected.items():
-            if not found:
-                return Result("skipped", reason=f"{name}: {self.bound[name]} selects no values")
-            several = several or len(found) > 1
-        if several and (problem := too_many_calls(selected, self.combinations)):
+        if (empty := next((name for name, found in selected.items() if not found), None)) is not None:
+            return Result("skipped", reason=f"{empty}: {self.bound[empty]} selects no values")
+        if problem := too_many_calls(selected, self.combinations):
             return Result("failed", reason=problem)
         plain = all(type(value) in PLAIN for found in selected.values() for value in found)
         return _Plan(combine(selected, self.combinations), plain, leftover_note(selected, self.combinations))
@@ -579,22 +577,14 @@ class Feedback(Scorer):
     @cached_property
     def _is_bound(self) -> bool:
         """True, or an error; cached, because it is checked for every row."""
-        self._check_bound(self.bound)
+        self._check_values({})
         return True
 
     def _check_values(self, values: Mapping[str, Any]) -> None:
-        try:
+        with self._named():
             for name in values:
                 self.accepts.require(name)
-        except SpecError as error:
-            raise self._fault(str(error)) from None
-        self._check_bound({**self.bound, **values})
-
-    def _check_bound(self, bound: Collection[str]) -> None:
-        try:
-            self.accepts.check(bound)
-        except SpecError as error:
-            raise self._fault(str(error)) from None
+            self.accepts.check({**self.bound, **values})
 
 
 _STORED_AS_GIVEN: Final = ("name", "higher_is_better", "range", "combinations", "if_missing", "on_error")
