@@ -374,11 +374,10 @@ class _Grading:
         parts = {name: dict(identity.parts) for name, identity in self.identities.items()}
         reasons = [f"{name}: {why}" for name, each in self.unpinned(request).items() for why in each]
         judges = [name for name, scorer in self.scorers.items() if scorer.is_judge]
-        made_of = {"run": self.run.id, "parts": parts, "unpinned": reasons} | ({"judges": judges} if judges else {})
         rubrics = {name: list(scorer.rubrics) for name, scorer in self.scorers.items() if scorer.rubrics}
-        made_of |= {"rubrics": rubrics} if rubrics else {}
-        made_of |= {"before": before} if before else {}
-        made_of |= {"ranges": ranges_of(self.scorers)}
+        made_of = {"run": self.run.id, "parts": parts, "unpinned": reasons, "ranges": ranges_of(self.scorers)}
+        optional = {"judges": judges, "rubrics": rubrics, "before": before}
+        made_of |= {name: entry for name, entry in optional.items() if entry}
         facts = facts_of(earlier.values(), kept, fresh=request.fresh)
         return facts | {"provenance": provenance(request.origin) | made_of}
 

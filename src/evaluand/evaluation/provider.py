@@ -31,7 +31,7 @@ from evaluand.engine.policy import TRANSIENT, Policy
 from evaluand.engine.rate_limit import RateLimit, sent as sent
 from evaluand.engine.token_limit import TokenLimit
 from evaluand.evaluation.judgement import Judgement as Judgement
-from evaluand.evaluation.provider_secrets import class_place, drop_secrets, find_secrets, hide_secrets, secret_texts
+from evaluand.evaluation.provider_secrets import class_place, find_secrets, secret_texts, without_secrets
 from evaluand.models.reply_cache import Replies
 from evaluand.models.requests import Reply as Reply, Request, cache_of, shared_rate, shared_token_rate
 from evaluand.models.usage import Spending
@@ -74,7 +74,7 @@ class Provider:
         if not dataclasses.is_dataclass(self):
             return super().__repr__()
         values = {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.repr}
-        arguments = ", ".join(f"{name}={value!r}" for name, value in hide_secrets(values).items())
+        arguments = ", ".join(f"{name}={value!r}" for name, value in without_secrets(values, shown=True).items())
         return f"{type(self).__qualname__}({arguments})"
 
     def __fingerprint__(self) -> Any:
@@ -94,7 +94,7 @@ class Provider:
     def spec(self) -> Mapping[str, Any]:
         """Kind, behaviour and parameters: everything that determines its judgements."""
         parameters = {name: value for name, value in _values(self).items() if name not in self.unidentified}
-        public = drop_secrets(parameters)
+        public = without_secrets(parameters)
         return {"kind": self.kind or class_place(type(self)), "behaviour": self.behaviour, "parameters": public}
 
     @property
@@ -199,7 +199,7 @@ class RemoteProvider(Provider):
 
     def __fingerprint__(self) -> Any:
         if self.version is None:
-            name = drop_secrets(self.model) or class_place(type(self))
+            name = without_secrets(self.model) or class_place(type(self))
             raise TaskError(f"{name}: declare its `version` to pin it")
         return dict(self.spec)
 
@@ -207,7 +207,7 @@ class RemoteProvider(Provider):
         identified = Identity({**self.spec, "method": method})
         if self.version is not None:
             return identified
-        name = drop_secrets(self.model) or type(self).__qualname__
+        name = without_secrets(self.model) or type(self).__qualname__
         why = f"{name}: what answers cannot be seen from here; declare the provider's `version` to pin it"
         return Identity(identified.spec, False, (why,))
 

@@ -1,7 +1,7 @@
 """Secrets in the parameters of providers, which are neither stored nor shown."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evaluand.core.json_like import DEEPEST
@@ -33,27 +33,18 @@ def secret_texts(secret: Any) -> Iterator[str]:
         yield from secret_texts(item)
 
 
-def drop_secrets(value: Any) -> Any:
-    """The data without secrets."""
-    return _rebuild(value, lambda parts: {n: drop_secrets(item) for n, item in parts if not _is_secret(n, item)})
-
-
-def hide_secrets(value: Any) -> Any:
-    """The data with a placeholder for each secret."""
-    return _rebuild(
-        value,
-        lambda parts: {
-            n: HIDDEN if item is not None and _is_secret(n, item) else hide_secrets(item) for n, item in parts
-        },
-    )
-
-
-def _rebuild(value: Any, mend: Callable[[Sequence[tuple[Any, Any]]], dict[Any, Any]]) -> Any:
+def without_secrets(value: Any, *, shown: bool = False) -> Any:
+    """The data without secrets, or with a placeholder for each."""
     if isinstance(value, str):
         return without_passwords(value)
     if next(find_secrets(value), None) is None:
         return value
-    mended = mend(_parts(value))
+    parts = [(name, item, _is_secret(name, item)) for name, item in _parts(value)]
+    mended = {
+        name: HIDDEN if secret and item is not None else without_secrets(item, shown=shown)
+        for name, item, secret in parts
+        if shown or not secret
+    }
     if isinstance(value, list | tuple):
         return list(mended.values())
     return mended if isinstance(value, Mapping) else {"class": class_place(type(value)), **mended}

@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from functools import partial
 from importlib.util import find_spec
+from itertools import takewhile
 from operator import attrgetter
 from typing import (
     TYPE_CHECKING,
@@ -647,27 +648,18 @@ def _binding(function: Callable[..., Any], name: str, known: Sequence[str]) -> t
             f"{noun} {name!r} asks for {', '.join(unknown)}; a {noun} is given {', '.join(known)}: "
             "rename the parameter or give it a default"
         )
-    head = 0
-    while head < len(own) and own[head].name in known and own[head].kind is not inspect.Parameter.KEYWORD_ONLY:
-        head += 1
-    keywords = (p.name for p in own[head:] if p.name in known and p.kind is not p.POSITIONAL_ONLY)
-    return tuple(p.name for p in own[:head]), tuple(keywords)
+    head = [p.name for p in takewhile(lambda p: p.name in known and p.kind is not p.KEYWORD_ONLY, own)]
+    keywords = (p.name for p in own[len(head) :] if p.name in known and p.kind is not p.POSITIONAL_ONLY)
+    return tuple(head), tuple(keywords)
 
 
 def _unnamed(parameters: Sequence[inspect.Parameter], name: str, known: Sequence[str]) -> tuple[str, ...]:
     """The arguments passed to a function whose parameters have other names: the first two of the known arguments."""
     required = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-    if any(p.kind is p.KEYWORD_ONLY for p in required):
-        raise _unbound(name, known)
-    if any(p.kind is p.VAR_POSITIONAL for p in parameters) and len(required) <= len(known[:2]):
-        return tuple(known[:2])
-    if not 1 <= len(required) <= len(known[:2]):
-        raise _unbound(name, known)
-    return tuple(known[: len(required)])
-
-
-def _unbound(name: str, known: Sequence[str]) -> SpecError:
-    return SpecError(f"scorer {name!r}: give it parameters named from {', '.join(known)}")
+    n = max(len(required), 2 * any(p.kind is p.VAR_POSITIONAL for p in parameters))
+    if not 1 <= n <= 2 or any(p.kind is p.KEYWORD_ONLY for p in required):
+        raise SpecError(f"scorer {name!r}: give it parameters named from {', '.join(known)}")
+    return tuple(known[:n])
 
 
 def _parameters(scorer: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from evaluand.evaluation.feedback.feedback import Feedback
 from evaluand.evaluation.feedback.references import AGGREGATES, aggregate_called
 from evaluand.evaluation.scorer import CallReader, WrappedScorer, wrong_parameter
 
+_OPTIONS: Final = ("name", "higher_is_better", "combinations", "if_missing", "if_exists", "on_error", "version")
 SHORTHANDS: Final = ("default", "input", "output", "input_output")
 
 
@@ -70,17 +71,8 @@ class FeedbackKind(WrappedScorer):
     @cached_property
     def scorer(self) -> Feedback:
         """The feedback itself."""
-        unbound = Feedback(
-            self.implementation,
-            name=self.name,
-            higher_is_better=self.higher_is_better,
-            aggregate=self._aggregate,
-            combinations=self.combinations,
-            if_missing=self.if_missing,
-            if_exists=self.if_exists,
-            on_error=self.on_error,
-            version=self.version,
-        )
+        options = {name: getattr(self, name) for name in _OPTIONS}
+        unbound = Feedback(self.implementation, aggregate=self._aggregate, **options)
         if isinstance(self.on, dict):
             return unbound.on(**self.on)
         if not isinstance(self.on, str):
