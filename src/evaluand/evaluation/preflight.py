@@ -17,7 +17,7 @@ from evaluand.core.errors import DataError, EvaluandWarning, SpecError, warn
 from evaluand.data.dataset import Dataset, Example
 from evaluand.data.paths import suggest_paths
 from evaluand.evaluation.scorer import Scorer, value_kind
-from evaluand.evaluation.units import part_of, seen_of, units_of
+from evaluand.evaluation.units import answered_examples, part_of, seen_of
 from evaluand.run.runner import Run
 from evaluand.run.task import Task, types_of
 from evaluand.store.tables import SCORED
@@ -199,11 +199,12 @@ def warn_of_unequal(evaluation: Evaluation, run: Run, scorers: Mapping[str, Scor
     for name, scorer in scorers.items():
         if type(scorer).check_kind is Scorer.check_kind or scorer.by_target or not _are_all_zero(evaluation, name):
             continue
-        graded = (unit for unit in units_of(run) if unit.response.responses and unit.example.expected is not None)
+        rows = ((response.responses or (), example.expected) for response, example in answered_examples(run))
+        graded = ((outputs, expected) for outputs, expected in rows if outputs and expected is not None)
         failures = [
-            (_failure(_check_kind, scorer, output, unit.example.expected, None), output)
-            for unit in islice(graded, _MOST_COMPARED)
-            for output in unit.response.responses or ()
+            (_failure(_check_kind, scorer, output, expected, None), output)
+            for outputs, expected in islice(graded, _MOST_COMPARED)
+            for output in outputs
         ]
         if failures and all(why is not None for why, _ in failures):
             why, output = failures[0]

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from evaluand.core.text.language import require_language
 from evaluand.core.text.sentences import sentences
 from evaluand.evaluation.local_provider import LocalProvider, longest
-from evaluand.evaluation.provider import Judgement, from_0_to_1, lower_is_better, text_of
+from evaluand.evaluation.provider import Judgement, text_of
 from evaluand.evaluation.providers.english import judged_english
 
 
@@ -45,8 +45,7 @@ class Readability(LocalProvider):
         word = next((word for least, word in _EASE if value >= least), _EASE[-1][1])
         return Judgement(value, {"reason": f"{value:.1f}: {word}; {counts}", **counts._asdict()})
 
-    @lower_is_better
-    @longest(1_000_000)
+    @longest(1_000_000, lower_is_better=True)
     def grade_level(self, text: str) -> Judgement:
         """The grade of school by Flesch and Kincaid, 0.39 · words / sentences + 11.8 · syllables / words − 15.59.
 
@@ -59,8 +58,7 @@ class Readability(LocalProvider):
             return Judgement.undefined(why or _NOTHING)
         return Judgement(counts.grade, {"reason": f"grade {counts.grade:.1f}; {counts}", **counts._asdict()})
 
-    @from_0_to_1
-    @longest(1_000_000)
+    @longest(1_000_000, share=True)
     def readability(self, text: str) -> Judgement:
         """The reading ease from 0 to 1: divided by 100, and cut off at both ends."""
         value, meta = self.reading_ease(text)
