@@ -205,9 +205,7 @@ def _read_preference(result: Any) -> Score:
         return result
     if result is None:
         return Score.abstained("the judge returned None")
-    if isinstance(result, str):
-        return Score(_share(result), result)
-    return Score(_share(result))
+    return Score(_share(result), result if isinstance(result, str) else None)
 
 
 def _share(better: Any) -> float:

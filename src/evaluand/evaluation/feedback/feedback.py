@@ -36,7 +36,7 @@ from evaluand.core import identity
 from evaluand.core.errors import NotStored, SpecError, described, nearest, warn
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.selector import Selector
-from evaluand.evaluation.feedback.arguments import PLAIN, Arguments
+from evaluand.evaluation.feedback.arguments import Arguments
 from evaluand.evaluation.feedback.calls import Calls, to_number
 from evaluand.evaluation.feedback.references import keeps_range, reference_of, referred, restored
 from evaluand.evaluation.feedback.results import Aggregator, Result, make_result, mean, to_score
@@ -59,10 +59,9 @@ ON_ERROR: Final = ("fail", "leave_out")
 
 
 class _Plan(NamedTuple):
-    """The calls to make: their arguments, whether all of these are plain, and a note about them."""
+    """The calls to make: their arguments, and a note about them."""
 
     combinations: Iterator[dict[str, Any]]
-    plain: bool
     note: str | None
 
 
@@ -521,7 +520,7 @@ class Feedback(Scorer):
         plan = self._plan(source, values)
         if isinstance(plan, Result):
             return plan
-        call = self.accepts.caller(self.implementation, copied=not plan.plain)
+        call = self.accepts.caller(self.implementation)
         calls = Calls(self.accepts.function, self.strict)
         for args in plan.combinations:
             try:
@@ -535,7 +534,7 @@ class Feedback(Scorer):
         plan = self._plan(source, values)
         if isinstance(plan, Result):
             return plan
-        call = self.accepts.caller(self.implementation, copied=not plan.plain)
+        call = self.accepts.caller(self.implementation)
         calls = Calls(self.accepts.function, self.strict)
         for args in plan.combinations:
             try:
@@ -571,8 +570,7 @@ class Feedback(Scorer):
             return Result("skipped", reason=f"{empty}: {self.bound[empty]} selects no values")
         if problem := too_many_calls(selected, self.combinations):
             return Result("failed", reason=problem)
-        plain = all(type(value) in PLAIN for found in selected.values() for value in found)
-        return _Plan(combine(selected, self.combinations), plain, leftover_note(selected, self.combinations))
+        return _Plan(combine(selected, self.combinations), leftover_note(selected, self.combinations))
 
     @cached_property
     def _is_bound(self) -> bool:
