@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, Unp
 
 from evaluand.core.errors import DataError, SpecError, described, nearest
 from evaluand.core.registry import find
-from evaluand.evaluation.scorer import FunctionOptions, FunctionScorer, Score, Scorer, is_async, is_number, made_of
+from evaluand.evaluation.scorer import (
+    FunctionOptions,
+    FunctionScorer,
+    Score,
+    Scorer,
+    is_async,
+    is_number,
+    made_of,
+    read_number,
+)
 
 if TYPE_CHECKING:
     from evaluand.evaluation.standing import ScorerStanding
@@ -66,11 +75,7 @@ class Preference(NamedTuple):
     @property
     def score(self) -> Score:
         """The preference as a score, whose value is the first response's share of the win: 1, ½ or 0."""
-        strength = self.strength
-        if strength is not None:
-            if not is_number(strength) or not 0 <= strength < math.inf:
-                raise DataError(f"the strength is {described(strength)}; give a finite number of at least 0")
-            strength = float(strength)
+        strength = None if self.strength is None else read_number("the strength", self.strength, 0)
         label = self.label if self.label is not None or not isinstance(self.better, str) else self.better
         return Score(_share(self.better), label, self.data, self.explanation, columns={STRENGTH: strength})
 

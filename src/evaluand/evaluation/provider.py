@@ -411,18 +411,13 @@ def _as_reply(result: Any) -> Reply:
 
 def _parameters(kind: type) -> list[inspect.Parameter]:
     """The parameters of the constructor of a provider, if it has one."""
-    if "__init__" not in {name for base in kind.__mro__[:-1] for name in vars(base)}:
-        return []
     known = {field.name for field in dataclasses.fields(kind) if field.init} if dataclasses.is_dataclass(kind) else None
     parameters = list(inspect.signature(kind).parameters.values())
     for parameter in parameters if known is None else ():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY):
-            raise SpecError(f"{kind.__qualname__} cannot be stored: it takes {parameter} by position")
-        if parameter.kind is parameter.VAR_KEYWORD:
-            raise SpecError(
-                f"{kind.__qualname__} cannot be stored: what its constructor was given as **{parameter.name} is "
-                "unknown; name its arguments"
-            )
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            shown = parameter.replace(annotation=parameter.empty)
+            what = f"what its constructor was given as {shown} is unknown; name its arguments"
+            raise SpecError(f"{kind.__qualname__} cannot be stored: {what}")
     return [parameter for parameter in parameters if known is None or parameter.name in known]
 
 

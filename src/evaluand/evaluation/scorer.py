@@ -135,6 +135,7 @@ class Scorer(ABC):
         kind: the registered name.
         version: raised whenever the same parameters would grade differently.
         cheap: pure and quick: graded in the evaluator's loop instead of by the engine.
+        needs: a module that must be installed, and the extra that installs it.
         by_target: called once for each target if the dataset declares several.
         is_judge: its verdicts are opinions, such as those of a language model, whose errors have to be measured: a gate
             on it needs a card, see `evaluand judge card`.
@@ -147,6 +148,7 @@ class Scorer(ABC):
     kind: ClassVar[str]
     version: ClassVar[int] = 1
     cheap: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, str] | None] = None
     by_target: ClassVar[bool] = False
     is_judge: ClassVar[bool] = False
     retries: ClassVar[int] = 0
@@ -159,9 +161,12 @@ class Scorer(ABC):
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
-        """Refuses parameters that break their annotations, see `evaluand.core.parameters`."""
+        """Refuses parameters that break their annotations, see `evaluand.core.parameters`, and lacking libraries."""
         if faults := [*parameter_faults(self)]:
             raise SpecError("\n".join(f"scorer {self.kind!r}: {name} {fault}" for name, fault in faults))
+        module, extra = self.needs or (None, None)
+        if module and find_spec(module) is None:
+            raise SpecError(f"scorer {self.kind!r} needs {module.replace('_', '-')}: pip install 'evaluand[{extra}]'")
 
     @property
     def rubrics(self) -> Sequence[Mapping[str, Any]]:
@@ -557,12 +562,6 @@ def directions_of(scorers: Mapping[str, Scorer]) -> dict[str, bool | None]:
 
 
 _FLAG_TYPES: Final = ("NoneType", "bool", "bool_")  # of Python and of NumPy, which is not imported here
-
-
-def require_extra(scorer: Scorer, module: str, extra: str, package: str | None = None) -> None:
-    """Refuses a scorer whose library is not installed; the SpecError has the line that installs it."""
-    if find_spec(module) is None:
-        raise SpecError(f"scorer {scorer.kind!r} needs {package or module}: pip install 'evaluand[{extra}]'")
 
 
 def wrong_parameter(scorer: Scorer, name: str, need: str) -> SpecError:

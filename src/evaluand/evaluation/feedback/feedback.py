@@ -59,9 +59,11 @@ ON_ERROR: Final = ("fail", "leave_out")
 
 
 class _Plan(NamedTuple):
-    """The calls to make: their arguments, and a note about them."""
+    """The calls to make: their arguments, what makes one and what keeps them, and a note about them."""
 
     combinations: Iterator[dict[str, Any]]
+    call: Callable[[dict[str, Any]], Any]
+    calls: Calls
     note: str | None
 
 
@@ -520,11 +522,10 @@ class Feedback(Scorer):
         plan = self._plan(source, values)
         if isinstance(plan, Result):
             return plan
-        call = self.accepts.caller(self.implementation)
-        calls = Calls(self.accepts.function, self.strict)
+        calls = plan.calls
         for args in plan.combinations:
             try:
-                calls.add(args, call(args))
+                calls.add(args, plan.call(args))
             except Exception as error:
                 calls.add_failed(args, error)
         return make_result(calls, self.aggregator, on_error=self.on_error, note=plan.note)
@@ -534,11 +535,10 @@ class Feedback(Scorer):
         plan = self._plan(source, values)
         if isinstance(plan, Result):
             return plan
-        call = self.accepts.caller(self.implementation)
-        calls = Calls(self.accepts.function, self.strict)
+        calls = plan.calls
         for args in plan.combinations:
             try:
-                returned = call(args)
+                returned = plan.call(args)
                 calls.add(args, await returned if inspect.isawaitable(returned) else returned)
             except Exception as error:
                 calls.add_failed(args, error)
@@ -570,7 +570,8 @@ class Feedback(Scorer):
             return Result("skipped", reason=f"{empty}: {self.bound[empty]} selects no values")
         if problem := too_many_calls(selected, self.combinations):
             return Result("failed", reason=problem)
-        return _Plan(combine(selected, self.combinations), leftover_note(selected, self.combinations))
+        call, calls = self.accepts.caller(self.implementation), Calls(self.accepts.function, self.strict)
+        return _Plan(combine(selected, self.combinations), call, calls, leftover_note(selected, self.combinations))
 
     @cached_property
     def _is_bound(self) -> bool:

@@ -33,7 +33,7 @@ from evaluand.core.errors import DataError, described
 from evaluand.core.parameters import Within
 from evaluand.core.system import call_after_fork
 from evaluand.evaluation.final_answer import Region, Unreadable, final_answer
-from evaluand.evaluation.scorer import ExpectationScorer, Score, is_number, require_extra, unread
+from evaluand.evaluation.scorer import ExpectationScorer, Score, is_number, unread
 from evaluand.evaluation.written_numbers import Numbers, Quantity, are_equal, without_unit
 from evaluand.models.extraction import COLUMN, Extraction
 
@@ -58,15 +58,12 @@ class MathEqual(ExpectationScorer):
 
     kind = "math_equal"
     version = 1
+    needs = ("latex2sympy2_extended", "math")
     ranges: ClassVar = {"value": (0.0, 1.0)}
     columns: ClassVar = {COLUMN: "json"}
 
     timeout: Annotated[float, Within(0, 1 << 20, above=True)] = 5.0
     memory: Annotated[int, Within(1, 1 << 20)] = 2048
-
-    def __post_init__(self) -> None:
-        require_extra(self, "latex2sympy2_extended", "math", "latex2sympy2-extended")
-        super().__post_init__()
 
     def close(self) -> None:
         _CHILD.close()

@@ -360,7 +360,8 @@ class HighlightCoverage(ExpectationScorer):
         if output is None:
             return self.abstained("the answer is null", truth)
         given = self._covered("generated", output)
-        both, n_given, n_wanted = _shared(given, truth), _places(given), _places(truth)
+        n_given, n_wanted = _places(given), _places(truth)
+        both = n_given + n_wanted - _places(_merged([*given, *truth]))
         weight = self.beta**2
         total = n_given + weight * n_wanted
         value = (1 + weight) * both / total if total else float(n_given == n_wanted)
@@ -379,13 +380,7 @@ class HighlightCoverage(ExpectationScorer):
         """The stretches that highlights cover, from left to right and apart."""
         if not isinstance(highlights, list | tuple):
             raise DataError(f"the {what} highlights are {described(highlights)}, not a list of highlights")
-        found: list[tuple[int, int]] = []
-        for start, end in sorted(self._ends(f"{what} highlight {i}", one) for i, one in enumerate(highlights)):
-            if found and start <= found[-1][1]:
-                found[-1] = found[-1][0], max(found[-1][1], end)
-            elif end > start:
-                found.append((start, end))
-        return found
+        return _merged(self._ends(f"{what} highlight {i}", one) for i, one in enumerate(highlights))
 
     def _ends(self, what: str, highlight: Any) -> tuple[int, int]:
         if isinstance(highlight, Mapping):
@@ -414,13 +409,12 @@ def _places(stretches: Iterable[tuple[int, int]]) -> int:
     return sum(end - start for start, end in stretches)
 
 
-def _shared(one: Sequence[tuple[int, int]], other: Sequence[tuple[int, int]]) -> int:
-    """How many places lie in both of two lists of stretches that are in order and apart."""
-    total = i = j = 0
-    while i < len(one) and j < len(other):
-        total += max(0, min(one[i][1], other[j][1]) - max(one[i][0], other[j][0]))
-        if one[i][1] < other[j][1]:
-            i += 1
-        else:
-            j += 1
-    return total
+def _merged(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """All that stretches cover, from left to right and apart."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(stretches):
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], end)
+        elif end > start:
+            found.append((start, end))
+    return found
