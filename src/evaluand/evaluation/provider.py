@@ -121,7 +121,7 @@ class Provider:
             plain: dict[str, Any] = identity.decode(identity.encode(arguments))
         except DataError as error:
             raise SpecError(f"{class_place(type(self))} cannot be stored: {error}") from None
-        return plain
+        return {name: plain[name] for name in arguments}  # in the order of the constructor
 
     def identify(self, method: str) -> Identity:
         """The identity of a method: its kind for evaluand's own providers, else the fingerprint of its code."""
