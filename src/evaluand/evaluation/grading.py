@@ -261,8 +261,6 @@ class Grader:
 
     def _convert_cell(self, name: str, kind: str, value: Any) -> Any:
         """A value of the scorer's own column, in the column's type."""
-        if value is None:
-            return None
         if kind == "json":
             return Fragment(identity.encode(value))
         if kind == "double":
@@ -272,7 +270,7 @@ class Grader:
         if kind == "int64" and not -(2**63) <= value < 2**63:
             raise DataError(f"column {name} is {value}, which does not fit in 64 bits")
         for text in (value,) if kind == "string" else value if kind in ("labels", "scores") else ():
-            _check_text(f"column {name}", text)
+            _check_text(name, text)
         if kind == "numbers":
             return [read_number(f"column {name}", number) for number in value]
         if kind == "scores":
@@ -363,8 +361,10 @@ class Grader:
             raise DataError(
                 f"the score has the column {min(unknown)!r}, which the scorer does not declare in `columns`"
             )
-        cells = {n: self._convert_cell(n, kind, values.get(n)) for n, kind in self.columns.items()}
-        return cells or None
+        return {
+            name: None if (value := values.get(name)) is None else self._convert_cell(name, kind, value)
+            for name, kind in self.columns.items()
+        }
 
 
 N_FIELDS = 3  # of a journal record, before the inputs that were observed

@@ -596,6 +596,8 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 def read_number(what: str, value: Any, least: float = -math.inf) -> float:
     """A finite number; a DataError tells what it is instead."""
+    if type(value) is float and -math.inf < value < math.inf and value >= least:
+        return value
     if not is_number(value) or value < least:
         bound = "" if least == -math.inf else f" of {least:g} or more"
         raise DataError(f"{what} is {described(value)}, not a number{bound}")

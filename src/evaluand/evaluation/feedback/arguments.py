@@ -89,6 +89,8 @@ class Arguments:
 
         def call(args: dict[str, Any]) -> Any:
             named = {name: value if type(value) in PLAIN else _copy_value(value) for name, value in args.items()}
+            if not self.positional:
+                return function(**named)
             first = [named.pop(name) for name in self.positional if name in named]
             return function(*first, **named)
 

@@ -566,9 +566,12 @@ class Feedback(Scorer):
             if self.if_missing == "warn":
                 warn(f"feedback {self.name!r} is skipped: {error}")
             return Result("skipped", reason=str(error))
-        if (empty := next((name for name, found in selected.items() if not found), None)) is not None:
-            return Result("skipped", reason=f"{empty}: {self.bound[empty]} selects no values")
-        if problem := too_many_calls(selected, self.combinations):
+        several = False
+        for name, found in selected.items():
+            if not found:
+                return Result("skipped", reason=f"{name}: {self.bound[name]} selects no values")
+            several = several or len(found) > 1
+        if several and (problem := too_many_calls(selected, self.combinations)):
             return Result("failed", reason=problem)
         call, calls = self.accepts.caller(self.implementation), Calls(self.accepts.function, self.strict)
         return _Plan(combine(selected, self.combinations), call, calls, leftover_note(selected, self.combinations))

@@ -32,7 +32,7 @@ def select_all(
         NotStored: it meets something that was not stored.
     """
     selected = {name: select(name, selector, source) for name, selector in bound.items() if name not in values}
-    return selected | {name: [value] for name, value in values.items()}
+    return selected | {name: [value] for name, value in values.items()} if values else selected
 
 
 def select(name: str, selector: Selector, source: Mapping[str, Any]) -> list[Any]:

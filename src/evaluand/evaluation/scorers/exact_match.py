@@ -82,11 +82,8 @@ class ExactMatch(Scorer):
 
     def _equal(self, output: Any, expected: Any) -> bool:
         if isinstance(output, str) and isinstance(expected, str):
-            return output == expected or self._normal(output) == self._normal(expected)
+            return output == expected or normal_form(output, self.normalise) == normal_form(expected, self.normalise)
         return _same(output, expected)
-
-    def _normal(self, text: str) -> str:
-        return normal_form(text, self.normalise)
 
 
 _NOTHING_ACCEPTABLE: Final = Score.abstained("the list of acceptable answers is empty")

@@ -179,8 +179,9 @@ def _letter_frequency(reply: str, letter: str, let_frequency: int, let_relation:
     return _compare(reply.lower().count(letter.lower()), let_relation, let_frequency)
 
 
-def _in_language(reply: str, language: str) -> bool:
-    return _is_in(reply, language)
+def _is_in(reply: str, language: str) -> bool:
+    found = language_of(reply)
+    return found is not None and found.code == language
 
 
 def _sentences(reply: str, num_sentences: int, relation: str) -> bool:
@@ -285,7 +286,7 @@ _CHECKS: Final[Mapping[str, Callable[..., bool]]] = {
     "keywords:forbidden_words": _forbidden,
     "keywords:frequency": _frequency,
     "keywords:letter_frequency": _letter_frequency,
-    _LANGUAGE: _in_language,
+    _LANGUAGE: _is_in,
     "length_constraints:nth_paragraph_first_word": _nth_paragraph,
     "length_constraints:number_paragraphs": _paragraphs,
     "length_constraints:number_sentences": _sentences,
@@ -313,11 +314,6 @@ def _divided(reply: str, divider: str) -> list[str]:
     """The parts between dividers; none where one is empty, apart from those before the first and after the last."""
     parts = [part.strip() for part in reply.split(divider)]
     return [part for part in parts if part] if all(parts[1:-1]) else []
-
-
-def _is_in(reply: str, language: str) -> bool:
-    found = language_of(reply)
-    return found is not None and found.code == language
 
 
 def count_sentences(text: str) -> int:

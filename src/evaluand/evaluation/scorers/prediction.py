@@ -184,7 +184,7 @@ def _integer(name: str, value: Any) -> int:
 
 
 def _number(name: str, value: Any) -> float:
-    if not is_number(value):
+    if not isinstance(value, float) and not is_number(value):
         raise _wrong_type(name, value, "a number")
     return read_number(f"the {name}", value)
 
