@@ -249,7 +249,7 @@ def long_enough(text: str, at_least: int = 3, *, lang: str = "en") -> float:
     return float(len(text) >= at_least)
 
 
-@pytest.mark.parametrize("ask", [Feedback.on_default, lambda f: FeedbackKind(implementation=f.implementation).feedback])
+@pytest.mark.parametrize("ask", [Feedback.on_default, lambda f: FeedbackKind(implementation=f.implementation).scorer])
 def test_by_default_arguments_keep_their_defaults(ask: Any) -> None:
     assert ask(Feedback(long_enough)) == Feedback(long_enough).on(text="__record__.main_output")
     assert ask(Feedback(by_name)) == Feedback(by_name).on_input_output()
@@ -797,7 +797,7 @@ class Holding(Weighed):
         (lambda text: 1.0, "implementation: a lambda cannot be stored"),
         (Keyed("secret").ask, "cannot be stored with its api_key"),
         (Forgetful(1).ask, "has no attribute 'size'"),
-        (Holding(object()).weigh, "is an object, which cannot be stored"),
+        (Holding(object()).weigh, "Holding cannot be stored: $.weight: an object is not data"),
         (Bare().ask, "Bare cannot be stored: it is not a provider; derive it from evaluand.Provider"),
         (Touching, "Touching is a class, which cannot be stored"),
         (json.loads, "call json.loads from your own function"),
@@ -1173,7 +1173,7 @@ def test_a_dataset_of_which_no_example_has_what_is_selected_is_refused() -> None
 def test_the_kind_of_experiment_files_is_the_feedback_in_all_that_is_asked_of_it() -> None:
     kind = FeedbackKind(implementation=length, on="output", name="letters", higher_is_better=False, aggregate="median")
     feedback = Feedback(length, name="letters", higher_is_better=False, aggregate=statistics.median).on_output()
-    assert kind.feedback == feedback
+    assert kind.scorer == feedback
     assert kind.to_json() == feedback.to_json()
     assert kind.identify() == feedback.identify()
     unnamed = FeedbackKind(implementation=Measured(2).fits, on="output")

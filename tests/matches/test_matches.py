@@ -215,7 +215,7 @@ def test_what_a_judge_may_say(store: Store, said: Any, first: float, label: str 
         ("frist", "the judge returned 'frist'; give first, second or tie (did you mean 'first'?)"),
         (1.5, "the judge returned the number 1.5; give first, second or tie, or the probability"),
         (True, "the judge returned true; give first"),
-        (Preference("first", strength=-1.0), "the strength is the number -1.0; give a finite number of at least 0"),
+        (Preference("first", strength=-1.0), "the strength is the number -1.0, not a number of 0 or more"),
         (Score(label="a"), "the judge gave no value"),
     ],
 )

@@ -304,14 +304,14 @@ def test_the_scale_comes_from_the_example() -> None:
 @pytest.mark.parametrize(
     ("output", "message"),
     [
-        ("high", "prediction: the text 'high' is not a number"),
-        (math.inf, "prediction: inf is not a finite number"),
+        ("high", "the prediction is the text 'high', not a number"),
+        (math.inf, "the prediction is inf, not a finite number"),
         ({"mean": 3}, "an object without 'prediction', 'samples' or 'quantiles'"),
         ({"quantiles": {"1.5": 3}}, "the quantiles have the level '1.5'; levels lie between 0 and 1"),
         ({"quantiles": {"0.5": 3, "0.50": 3}}, "the quantiles have the level 0.5 twice"),
         ({"quantiles": [1, 2]}, "quantiles are .*, not an object level → number"),
         ([], "samples are .*, not a list of numbers"),
-        ([1, "a"], "samples: the text 'a' is not a number"),
+        ([1, "a"], "one of the samples is the text 'a', not a number"),
     ],
 )
 def test_what_is_no_forecast_fails_with_a_reason(output: Any, message: str) -> None:

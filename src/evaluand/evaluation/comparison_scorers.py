@@ -9,11 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, Unpack, overload
 
-from evaluand.core.errors import DataError, SpecError, described, nearest, with_article
-from evaluand.core.registry import find, make_default
-from evaluand.evaluation.scorer import FunctionScorer, Score, Scorer, is_async, is_number
+from evaluand.core.errors import DataError, SpecError, described, nearest
+from evaluand.core.registry import find
+from evaluand.evaluation.scorer import (
+    FunctionOptions,
+    FunctionScorer,
+    Score,
+    Scorer,
+    is_async,
+    is_number,
+    made_of,
+    read_number,
+)
 
 if TYPE_CHECKING:
     from evaluand.evaluation.standing import ScorerStanding
@@ -66,11 +75,7 @@ class Preference(NamedTuple):
     @property
     def score(self) -> Score:
         """The preference as a score, whose value is the first response's share of the win: 1, ½ or 0."""
-        strength = self.strength
-        if strength is not None:
-            if not is_number(strength) or not 0 <= strength < math.inf:
-                raise DataError(f"the strength is {described(strength)}; give a finite number of at least 0")
-            strength = float(strength)
+        strength = None if self.strength is None else read_number("the strength", self.strength, 0)
         label = self.label if self.label is not None or not isinstance(self.better, str) else self.better
         return Score(_share(self.better), label, self.data, self.explanation, columns={STRENGTH: strength})
 
@@ -164,13 +169,9 @@ class FunctionComparison(FunctionScorer, ComparisonScorer):
 
 
 @overload
-def comparison_scorer(
-    function: Callable[..., Any], /, *, name: str | None = None, version: str | None = None, batch: bool = False
-) -> FunctionComparison: ...
+def comparison_scorer(function: Callable[..., Any], /, **options: Unpack[FunctionOptions]) -> FunctionComparison: ...
 @overload
-def comparison_scorer(
-    *, name: str | None = None, version: str | None = None, batch: bool = False
-) -> Callable[[Callable[..., Any]], FunctionComparison]: ...
+def comparison_scorer(**options: Unpack[FunctionOptions]) -> Callable[[Callable[..., Any]], FunctionComparison]: ...
 def comparison_scorer(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Makes a function a comparison scorer.
 
@@ -192,24 +193,12 @@ def as_comparison_scorer(judge: ComparisonScorer | Callable[..., Any] | str) -> 
     Raises:
         SpecError: it is none of these.
     """
-    if isinstance(judge, ComparisonScorer):
-        return judge
-    if isinstance(judge, str):
-        made: ComparisonScorer = make_default("comparison_scorers", judge)
-        return made
-    if isinstance(judge, Scorer):
+    if isinstance(judge, Scorer) and not isinstance(judge, ComparisonScorer):
         raise SpecError(
             f"scorer {judge.kind!r} grades one response; to compare two by its scores, write ByScore({judge.kind}), or"
             " `by_score` in an experiment file"
         )
-    if isinstance(judge, type) and issubclass(judge, ComparisonScorer):
-        raise SpecError(f"the judge is the class {judge.__name__}; give an instance of it: {judge.__name__}(…)")
-    if not callable(judge):
-        raise SpecError(
-            f"the judge is {with_article(type(judge).__name__)}; give a comparison scorer, a function or the name of a"
-            " kind"
-        )
-    return FunctionComparison(judge)
+    return made_of("the judge", judge, ComparisonScorer, "comparison_scorers", FunctionComparison)
 
 
 def _read_preference(result: Any) -> Score:
@@ -221,9 +210,7 @@ def _read_preference(result: Any) -> Score:
         return result
     if result is None:
         return Score.abstained("the judge returned None")
-    if isinstance(result, str):
-        return Score(_share(result), result)
-    return Score(_share(result))
+    return Score(_share(result), result if isinstance(result, str) else None)
 
 
 def _share(better: Any) -> float:

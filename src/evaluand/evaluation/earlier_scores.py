@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import chain, count, groupby
+from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
@@ -31,6 +32,10 @@ from evaluand.store.store import Manifest, Store
 from evaluand.store.tables import FAILED
 
 _N_CELLS: Final = 9  # of a score in the journal, before its usage
+_CELLS: Final = (
+    *(INDEX, "replication", "digest"),
+    *("_response_index_", "target", "status", "reason", "value", "label", "data", "explanation"),
+)
 
 
 def work_of(scorer: Mapping[str, Any]) -> str:
@@ -158,35 +163,25 @@ def _open_scores(lane: WorkLog) -> Records:
 
 def _sealed_scores(store: Store, manifest: Manifest, name: str, slots: np.ndarray | None) -> Records:
     places = None if slots is None else _places(store, manifest, name, slots)
-    numbers = count() if slots is None else iter(slots.tolist())
-    slot = -1
-    key: tuple[Any, ...] | None = None
-    digest, scores = b"", list[Any]()
-    for batch in store.read("evaluations", manifest["id"], f"scores/{name}", at=places):
-        columns = {f.name: batch.column(f.name).to_pylist() for f in batch.schema}
-        texts = {f.name for f in batch.schema if tables.is_json(f)}
-        own = [name for name in batch.schema.names if name not in SHARED]
-        usage = columns.get("usage") or [None] * batch.num_rows  # tables of early versions have no such column
-        for i in range(batch.num_rows):
-            if (columns[INDEX][i], columns["replication"][i]) != key:
-                if key is not None and all(row[2] != FAILED for row in scores):
-                    yield slot, digest, [digest.hex(), scores]
-                slot = next(numbers)
-                key, scores = (columns[INDEX][i], columns["replication"][i]), []
-            digest = columns["digest"][i]
-            row = [columns[c][i] for c in ("_response_index_", "target", "status", "reason", "value", "label")]
-            extra = {c: _to_fragment(c, columns[c][i], texts) for c in own}
-            scores.append(
-                [
-                    *row,
-                    _to_fragment("data", columns["data"][i], texts),
-                    columns["explanation"][i],
-                    extra if own else None,
-                    *map(Fragment, filter(None, usage[i : i + 1])),
-                ]
-            )
-    if key is not None and all(row[2] != FAILED for row in scores):
-        yield slot, digest, [digest.hex(), scores]
+    batches = store.read("evaluations", manifest["id"], f"scores/{name}", at=places)
+    rows = groupby(chain.from_iterable(map(_journal_rows, batches)), itemgetter(0))
+    for (_, of_row), slot in zip(rows, count() if slots is None else slots.tolist(), strict=False):
+        _, digests, scores = zip(*of_row, strict=True)
+        if all(score[2] != FAILED for score in scores):
+            yield slot, digests[-1], [digests[-1].hex(), [*scores]]
+
+
+def _journal_rows(batch: pa.RecordBatch) -> Iterator[tuple[tuple[int, int], bytes, list[Any]]]:
+    """The rows of a table: the key of the response's row, what the scorer saw, and the score as a journal has it."""
+    columns: dict[str, list[Any]] = {field.name: batch.column(field.name).to_pylist() for field in batch.schema}
+    for field in filter(tables.is_json, batch.schema):
+        columns[field.name] = [None if text is None else Fragment(text) for text in columns[field.name]]
+    own = [name for name in columns if name not in SHARED]
+    shared = zip(*(columns[name] for name in _CELLS), strict=True)
+    usage = columns.get("usage") or [None] * batch.num_rows  # tables of early versions have no such column
+    for i, (index, replication, digest, *cells) in enumerate(shared):
+        extra = {name: columns[name][i] for name in own} or None
+        yield (index, replication), digest, [*cells, extra, *filter(None, usage[i : i + 1])]
 
 
 def _places(store: Store, manifest: Manifest, name: str, slots: np.ndarray) -> np.ndarray:
@@ -208,7 +203,3 @@ def _n_rows(store: Store, manifest: Manifest) -> int | None:
         return sum(counts.values())
     except NotFound:
         return None
-
-
-def _to_fragment(name: str, value: Any, texts: set[str]) -> Any:
-    return Fragment(value) if name in texts and value is not None else value

@@ -28,14 +28,7 @@ from evaluand.core.provenance import provenance
 from evaluand.engine.engine import Engine
 from evaluand.engine.engines.local import LocalEngine
 from evaluand.engine.garbage import calls_in_flight
-from evaluand.engine.keyed_work import (
-    Artifact,
-    Progress,
-    Receipt,
-    Tally,
-    take_over,
-    take_turn_to_seal,
-)
+from evaluand.engine.keyed_work import Artifact, Progress, Receipt, Tally, take_over, take_turn_to_seal
 from evaluand.engine.observation import Node, Observer
 from evaluand.engine.policy import Policy
 from evaluand.engine.reuse import InputCheck, OpenSlots
@@ -43,15 +36,7 @@ from evaluand.evaluation.earlier_scores import EarlierScores, lane_name
 from evaluand.evaluation.grading import N_FIELDS, Grader, line_of
 from evaluand.evaluation.preflight import warn_of_unequal
 from evaluand.evaluation.sample import RowSample
-from evaluand.evaluation.score_tables import (
-    Grade,
-    KnownRows,
-    Record,
-    ScoredRows,
-    ScoreTable,
-    known_batches,
-    write_rows,
-)
+from evaluand.evaluation.score_tables import Grade, KnownRows, Record, ScoredRows, ScoreTable, known_batches, write_rows
 from evaluand.evaluation.scorer import NO_ANSWER, FunctionScorer, Scorer, as_scorer, find_call_reader, ranges_of
 from evaluand.evaluation.stored_scores import StoredScores
 from evaluand.evaluation.units import RowStream, Sources, Unit, app_of, name_of, targets_of
@@ -389,11 +374,10 @@ class _Grading:
         parts = {name: dict(identity.parts) for name, identity in self.identities.items()}
         reasons = [f"{name}: {why}" for name, each in self.unpinned(request).items() for why in each]
         judges = [name for name, scorer in self.scorers.items() if scorer.is_judge]
-        made_of = {"run": self.run.id, "parts": parts, "unpinned": reasons} | ({"judges": judges} if judges else {})
         rubrics = {name: list(scorer.rubrics) for name, scorer in self.scorers.items() if scorer.rubrics}
-        made_of |= {"rubrics": rubrics} if rubrics else {}
-        made_of |= {"before": before} if before else {}
-        made_of |= {"ranges": ranges_of(self.scorers)}
+        made_of = {"run": self.run.id, "parts": parts, "unpinned": reasons, "ranges": ranges_of(self.scorers)}
+        optional = {"judges": judges, "rubrics": rubrics, "before": before}
+        made_of |= {name: entry for name, entry in optional.items() if entry}
         facts = facts_of(earlier.values(), kept, fresh=request.fresh)
         return facts | {"provenance": provenance(request.origin) | made_of}
 

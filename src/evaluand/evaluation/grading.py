@@ -27,7 +27,7 @@ from evaluand.engine.engines.local import InlineEngine
 from evaluand.engine.keyed_work import KeyedWork, Tally
 from evaluand.engine.outcome import Failure, Outcome
 from evaluand.engine.policy import Policy
-from evaluand.evaluation.scorer import NO_ANSWER, RIGHT, WRONG, Score, Scorer
+from evaluand.evaluation.scorer import NO_ANSWER, RIGHT, WRONG, Score, Scorer, read_number
 from evaluand.evaluation.units import FeedbackInput, Piece, Unit, batched, packed, part_of, source_of, unpacked
 from evaluand.models.account import Account
 from evaluand.models.capture import Capture
@@ -211,14 +211,14 @@ class Grader:
         rows = [self._row(piece, result) for piece, result in zip(unit.pieces, of_unit, strict=True)]
         if unit.spent:
             for row, spent in zip(rows, unit.spent, strict=True):
-                row += _usage_cells(spent)
+                row += filter(None, [spent.usage])
         return rows
 
     def _ungraded(self, unit: Unit, status: str, reason: str | None) -> list[list[Any]]:
-        return [
-            [None, target, status, reason, None, None, None, None, self._unanswered(unit, status, target)]
-            for target in self.targets or (None,)
-        ]
+        rows: list[list[Any]] = [[None, target, status, reason, *[None] * 5] for target in self.targets or (None,)]
+        for row in rows if status != SKIPPED else ():
+            row[-1] = self._without_score(part_of(unit.example.expected, row[1]))
+        return rows
 
     def _ungradable(self, unit: Unit) -> tuple[str | None, str | None]:
         """Status and reason of a row that cannot be graded; None for a row that can."""
@@ -261,26 +261,21 @@ class Grader:
 
     def _convert_cell(self, name: str, kind: str, value: Any) -> Any:
         """A value of the scorer's own column, in the column's type."""
-        if value is None:
-            return None
         if kind == "json":
             return Fragment(identity.encode(value))
-        if kind in _PARTS:
-            return _convert_list(name, kind, value)
-        if not isinstance(value, _CELL_TYPES[kind]) or (kind != "bool" and isinstance(value, bool)):
+        if kind == "double":
+            return read_number(f"column {name}", value)
+        if not isinstance(value, _CELL_TYPES[kind]) or (kind == "int64" and isinstance(value, bool)):
             raise DataError(f"column {name} holds {kind}, but the scorer gave {value!r}")
-        if kind == "double" and not math.isfinite(value):
-            raise DataError(f"column {name} is {value}; give a finite number or nothing")
         if kind == "int64" and not -(2**63) <= value < 2**63:
             raise DataError(f"column {name} is {value}, which does not fit in 64 bits")
-        if kind == "string":
-            _check_text(name, value)
-        if kind == "labels":
-            for label in value:
-                if not isinstance(label, str):
-                    raise DataError(f"column {name} holds labels, but the scorer gave {value!r}")
-                _check_text(name, label)
-        return float(value) if kind == "double" else value
+        for text in (value,) if kind == "string" else value if kind in ("labels", "scores") else ():
+            _check_text(name, text)
+        if kind == "numbers":
+            return [read_number(f"column {name}", number) for number in value]
+        if kind == "scores":
+            return [{"label": text, "score": read_number(f"column {name}", score)} for text, score in value.items()]
+        return value
 
     def _ask(self, unit: Unit, piece: Piece) -> Any:
         try:
@@ -351,12 +346,8 @@ class Grader:
             columns,
         ]
 
-    def _unanswered(self, unit: Unit, status: str, target: str | None) -> dict[str, Any] | None:
-        """The scorer's columns of a row that it does not grade."""
-        expected = unit.example.expected
-        return None if status == SKIPPED else self._without_score(expected if target is None else expected[target])
-
     def _without_score(self, expected: Any) -> dict[str, Any] | None:
+        """The scorer's columns of a row that it does not grade."""
         try:
             cells = self.scorer.unanswered(expected)
             return None if cells is None else self._cells(cells)
@@ -370,8 +361,10 @@ class Grader:
             raise DataError(
                 f"the score has the column {min(unknown)!r}, which the scorer does not declare in `columns`"
             )
-        cells = {n: self._convert_cell(n, kind, values.get(n)) for n, kind in self.columns.items()}
-        return cells or None
+        return {
+            name: None if (value := values.get(name)) is None else self._convert_cell(name, kind, value)
+            for name, kind in self.columns.items()
+        }
 
 
 N_FIELDS = 3  # of a journal record, before the inputs that were observed
@@ -380,12 +373,6 @@ N_FIELDS = 3  # of a journal record, before the inputs that were observed
 def line_of(unit: Unit, scores: list[list[Any]]) -> bytes:
     """The journal's line for the scores of a row."""
     return orjson.dumps([unit.slot, unit.digest.hex(), scores]) + b"\n"
-
-
-def _usage_cells(spent: Spending) -> list[dict[str, Any]]:
-    """The usage of a score, as the last cell of its row; empty if nothing was used."""
-    usage = spent.usage
-    return [usage] if usage else []
 
 
 def _storable_text(name: str, text: Any) -> Any:
@@ -413,37 +400,11 @@ def _check_batch(columns: list[list[Any]], results: Any) -> list[Any]:
     return scores
 
 
-def _convert_list(name: str, kind: str, value: Any) -> list[Any]:
-    """A list of numbers, or a mapping label → score as a list of objects."""
-    if not isinstance(value, _PARTS[kind]) or isinstance(value, str):
-        raise DataError(f"column {name} holds {kind}, but the scorer gave {value!r}")
-    labels = list(value) if isinstance(value, Mapping) else []
-    numbers = list(value.values() if isinstance(value, Mapping) else value)
-    for label in labels:
-        if not isinstance(label, str):
-            raise DataError(f"column {name} holds scores by label, but a label is {label!r}")
-        _check_text(name, label)
-    for number in numbers:
-        if not isinstance(number, int | float) or isinstance(number, bool) or not _is_finite(number):
-            raise DataError(f"column {name} holds {kind}, but one is {number!r}")
-    if kind == "numbers":
-        return [float(number) for number in numbers]
-    return [{"label": label, "score": float(score)} for label, score in zip(labels, numbers, strict=True)]
-
-
-def _is_finite(number: float) -> bool:
-    try:
-        return math.isfinite(number)
-    except OverflowError:
-        return False
-
-
 _CHECKED = frozenset(("output", "input"))
 """Arguments in which the record of an app's call may lack what was not stored; feedbacks check what they select."""
 
-_PARTS: dict[str, Any] = {"numbers": Sequence, "scores": Mapping}
-
-_CELL_TYPES: dict[str, Any] = {"string": str, "int64": int, "double": int | float, "bool": bool, "labels": list}
+_CELL_TYPES: dict[str, Any] = {"string": str, "int64": int, "bool": bool, "scores": Mapping}
+_CELL_TYPES |= dict.fromkeys(("labels", "numbers"), list | tuple)
 
 _ARGUMENTS: dict[str, Callable[[Unit, Piece], Any]] = {
     "output": lambda unit, piece: piece.output,

@@ -8,9 +8,15 @@ from numbers import Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 
-class Judgement(NamedTuple):
+class _Pair(NamedTuple):
+    value: float | None
+    meta: Mapping[str, Any]
+
+
+class Judgement(NDArrayOperatorsMixin, _Pair):
     """The result of a method of a provider: a pair of a value and its metadata, which also computes as the value.
 
     `judged > 0.5`, `float(judged)`, `sum(...)` and `numpy.mean([...])` use the value. An undefined one computes as NaN,
@@ -30,8 +36,7 @@ class Judgement(NamedTuple):
         (False, False, False)
     """
 
-    value: float | None
-    meta: Mapping[str, Any]
+    __slots__ = ()
 
     @classmethod
     def undefined(cls, reason: str) -> Self:
@@ -66,47 +71,10 @@ class Judgement(NamedTuple):
     def __hash__(self) -> int:
         return hash(float(self))
 
-    def __lt__(self, other: Any) -> bool:
-        return float(self) < float(other)
-
-    def __le__(self, other: Any) -> bool:
-        return float(self) <= float(other)
-
-    def __gt__(self, other: Any) -> bool:
-        return float(self) > float(other)
-
-    def __ge__(self, other: Any) -> bool:
-        return float(self) >= float(other)
-
-    def __add__(self, other: Any) -> Any:
-        return float(self) + other
-
-    def __radd__(self, other: Any) -> Any:
-        return other + float(self)
-
-    def __sub__(self, other: Any) -> Any:
-        return float(self) - other
-
-    def __rsub__(self, other: Any) -> Any:
-        return other - float(self)
-
-    def __mul__(self, other: Any) -> Any:
-        return float(self) * other
-
-    def __rmul__(self, other: Any) -> Any:
-        return other * float(self)
-
-    def __truediv__(self, other: Any) -> Any:
-        return float(self) / other
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return other / float(self)
-
-    def __neg__(self) -> float:
-        return -float(self)
-
-    def __abs__(self) -> float:
-        return abs(float(self))
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        numbers = [float(given) if isinstance(given, Judgement) else given for given in inputs]
+        result = getattr(ufunc, method)(*numbers, **options)
+        return result.item() if isinstance(result, np.generic) else result
 
     def __round__(self, digits: int | None = None) -> float:
         return round(float(self), digits)

@@ -7,7 +7,7 @@ from functools import wraps
 from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 
 from evaluand.core.parameters import Within
-from evaluand.evaluation.provider import Judgement, Provider
+from evaluand.evaluation.provider import Judgement, Provider, from_0_to_1
 
 _P = ParamSpec("_P")
 _Self = TypeVar("_Self", bound="LocalProvider")
@@ -50,11 +50,15 @@ class LocalProvider(Provider):
 
 
 def longest(
-    characters: int,
+    characters: int, *, share: bool = False, lower_is_better: bool = False
 ) -> Callable[[Callable[Concatenate[_Self, _P], Judgement]], Callable[Concatenate[_Self, _P], Judgement]]:
     """Declare how many characters each argument of a method may have; those of a list count together.
 
     The limit is the method's attribute `max_characters`. A longer argument makes a judgement without a value.
+
+    Args:
+        share: the values lie from 0 to 1.
+        lower_is_better: high values are bad.
     """
 
     def limit(
@@ -74,7 +78,9 @@ def longest(
             return method(self, *args, **kwargs)
 
         judge.max_characters = characters  # type: ignore[attr-defined]
-        return judge
+        if lower_is_better:
+            judge.higher_is_better = False  # type: ignore[attr-defined]
+        return from_0_to_1(judge) if share else judge
 
     return limit
 

@@ -12,10 +12,10 @@ from evaluand.core.errors import SpecError, kind_of
 from evaluand.core.fingerprint import Identity
 from evaluand.data.adapters.base.options import AdapterError, WrongType
 from evaluand.data.view import ViewSpec
-from evaluand.evaluation.scorer import Scorer
+from evaluand.evaluation.scorer import Scorer, WrappedScorer
 
 
-class _View(Scorer):
+class _View(WrappedScorer):
     """A scorer that sees one of its arguments after it has passed through adapters.
 
     Attributes:
@@ -41,58 +41,19 @@ class _View(Scorer):
             )
         if self.pipeline.last:
             raise SpecError(f"FileUpload makes requests; it has no place in a view of {self.noun}s")
-        self.cheap, self.by_target = scorer.cheap, scorer.by_target  # type: ignore[misc]
         if scorer.is_batch:
             self.score_batch = self._score_batch
 
-    @property
-    def columns(self) -> Mapping[str, str]:
-        return self.scorer.columns
-
-    @property
-    def readable(self) -> tuple[str, ...]:
-        return self.scorer.readable
-
-    @property
-    def arguments(self) -> tuple[str, ...]:
-        return self.scorer.arguments
-
-    @property
-    def sees_place(self) -> bool:
-        return self.scorer.sees_place
-
-    @property
-    def is_judge(self) -> bool:  # type: ignore[override]
-        return self.scorer.is_judge
-
-    @property
-    def rubrics(self) -> Sequence[Mapping[str, Any]]:
-        return self.scorer.rubrics
-
-    @property
-    def is_async(self) -> bool:
-        return self.scorer.is_async
-
-    def prepare(self) -> None:
-        self.scorer.prepare()
-
-    def close(self) -> None:
-        self.scorer.close()
-
     def identify(self) -> Identity:
-        inner = self.scorer.identify()
+        inner: Identity = self.scorer.identify()
         view = {self.key: self.pipeline.spec} | ({f"{self.key}_schema": self.schema.spec} if self.schema else {})
         return replace(inner, spec={**inner.spec, **view})
-
-    def unanswered(self, expected: Any) -> Mapping[str, Any] | None:
-        return self.scorer.unanswered(expected)
 
     def score(self, *arguments: Any) -> Any:
         return self.scorer.score(*self._change(arguments, self._transform))
 
     def _score_batch(self, *arguments: Any) -> Any:
-        batch: Any = self.scorer
-        return batch.score_batch(*self._change(arguments, lambda values: [self._transform(value) for value in values]))
+        return self.scorer.score_batch(*self._change(arguments, lambda values: [*map(self._transform, values)]))
 
     def _change(self, arguments: Sequence[Any], change: Any) -> list[Any]:
         """The arguments with a change of the one that is viewed."""
@@ -177,7 +138,7 @@ class ExpectedView(_View):
         self.scorer.check_kind(self._transform(expected), kind)
 
     def unanswered(self, expected: Any) -> Mapping[str, Any] | None:
-        return self.scorer.unanswered(self._transform(expected))
+        return super().unanswered(self._transform(expected))
 
     def _transform(self, value: Any) -> Any:
         return None if value is None else super()._transform(value)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
 
 from evaluand.core.errors import DataError, NotFound, SpecError, nearest
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
-from evaluand.data.dataset import Dataset, Example
+from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.kind import EVALUATIONS
-from evaluand.run.responses import Response
+from evaluand.evaluation.units import answered_examples
 from evaluand.run.runner import Run
 from evaluand.store.store import Store, find_sealed
 from evaluand.store.tables import SCORED
@@ -191,16 +191,6 @@ def read_stored_labels(
         by_person = {label["by"]: label[field] for label in labels}
         found[key] = tuple(by_person.get(person) for person in people)
     return people, {key: labels for key, labels in found.items() if any(label is not None for label in labels)}
-
-
-def answered_examples(run: Run) -> Iterator[tuple[Response, Example]]:
-    """The responses of a run, each with its example."""
-    examples = iter(run.dataset)
-    example: Example | None = None
-    for response in run:
-        while example is None or example.index < response.index:
-            example = next(examples)
-        yield response, example
 
 
 def key_of_row(row: Mapping[str, Any]) -> Key:

@@ -7,6 +7,7 @@ where values are lists, objects or of mixed types.
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Final, Self
 
 import numpy as np
@@ -141,12 +142,19 @@ class PredictionColumns:
             columns[VALUE] = agreement(self.truth, self.prediction)
         optional = {"confidence": self.confidence, "scores": self.scores, "weight": self.weight, WEIGHT: self.weight}
         columns |= {name: column for name, column in optional.items() if column is not None}
-        if self.scores is not None and self.confidence is not None:
-            columns["confidence_of"] = pc.if_else(pc.is_valid(self.confidence), self.prediction, None)
+        if (own := self._confidence_of) is not None:
+            columns["confidence_of"] = own
         for name in self.further:
             if name in columns or name in scores_schema({}).names or name.startswith("_"):
                 raise SpecError(f"columns: {name!r} is a reserved name; choose another")
         return pa.table(columns | dict(self.further))
+
+    @property
+    def _confidence_of(self) -> pa.Array | None:
+        """The class whose score each confidence is."""
+        if self.scores is None or self.confidence is None:
+            return None
+        return pc.if_else(pc.is_valid(self.confidence), self.prediction, None)
 
     def truths(self) -> Iterator[Any]:
         """Of each row the truth as a plain value."""
@@ -154,8 +162,12 @@ class PredictionColumns:
 
     def outputs(self) -> Iterator[Any]:
         """Of each row the output of a task that predicts so: the prediction, with its confidence or scores."""
-        for start in range(0, len(self.truth), SHARD_ROWS):  # as objects, all at once would take gigabytes
-            yield from self.take(pa.array(np.arange(start, min(start + SHARD_ROWS, len(self.truth)))))._outputs()
+        return chain.from_iterable(part._outputs() for part in self._parts())
+
+    def _parts(self) -> Iterator[Self]:
+        """Its rows in parts, as all at once would take gigabytes as objects."""
+        for start in range(0, max(len(self.truth), 1), SHARD_ROWS):
+            yield self.take(pa.array(np.arange(start, min(start + SHARD_ROWS, len(self.truth)))))
 
     def _outputs(self) -> Iterator[Any]:
         predictions = self._plain_values(self.prediction)
@@ -171,9 +183,7 @@ class PredictionColumns:
         """Of each row the canonical text of that output."""
         if not self._is_plain_json:
             return pa.array([*map(identity.encode, self.outputs())], TEXT)
-        parts = range(0, max(len(self.truth), 1), SHARD_ROWS)  # as Python numbers, all at once would take gigabytes
-        indices = (pa.array(np.arange(start, min(start + SHARD_ROWS, len(self.truth)))) for start in parts)
-        return pa.concat_arrays([self.take(rows)._output_texts() for rows in indices])
+        return pa.concat_arrays([part._output_texts() for part in self._parts()])
 
     def _output_texts(self) -> pa.Array:
         prediction = self.prediction.cast(TEXT) if self.type == "json" else cell_texts(self.prediction)
@@ -198,13 +208,8 @@ class PredictionColumns:
         """What the scorer says of the rows that are scored, for `Evaluator.evaluate`."""
         scored = pa.array(self._status_codes() == _CODES[SCORED])
         value = agreement(self.truth, self.prediction) if self.type != "number" else pa.nulls(len(self.truth))
-        own = (
-            None
-            if self.scores is None or self.confidence is None
-            else pc.if_else(pc.is_valid(self.confidence), self.prediction, None)
-        )
         columns = {"truth": self.truth, "prediction": self.prediction, "confidence": self.confidence}
-        columns |= {"confidence_of": own, "scores": self.scores, "weight": self.weight}
+        columns |= {"confidence_of": self._confidence_of, "scores": self.scores, "weight": self.weight}
         rows = np.flatnonzero(np.asarray(scored))
         cells = {
             name: pa.nulls(len(rows)) if column is None else column.filter(scored) for name, column in columns.items()

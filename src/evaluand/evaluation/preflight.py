@@ -7,6 +7,7 @@ would cost its calls without a single score.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, get_args, get_origin
 
@@ -16,7 +17,7 @@ from evaluand.core.errors import DataError, EvaluandWarning, SpecError, warn
 from evaluand.data.dataset import Dataset, Example
 from evaluand.data.paths import suggest_paths
 from evaluand.evaluation.scorer import Scorer, value_kind
-from evaluand.evaluation.units import part_of, seen_of, units_of
+from evaluand.evaluation.units import answered_examples, part_of, seen_of
 from evaluand.run.runner import Run
 from evaluand.run.task import Task, types_of
 from evaluand.store.tables import SCORED
@@ -52,10 +53,12 @@ def check_gradable(
     problems = [f"no example can be graded: {unreadable}"] if unreadable else []
     problems += [f"no example can be graded{target}: {why}" for target, why in reasons.items()]
     for name, task in tasks.items() if not problems else ():
-        reasons = _ungradable(scorer, dataset, _output_checks(scorer, task, replications or task.replications or 1))
+        asked, kind = replications or task.replications or 1, _declared_kind(task)
+        declared: list[Check] | None = None if kind is None else [partial(_check_declared, scorer, kind)]
+        reasons = _ungradable(scorer, dataset, _checks(scorer, task, asked, _check_output, declared))
         problems += [f"no output of task {name!r} can be graded{target}: {why}" for target, why in reasons.items()]
         if not reasons:
-            reasons = _ungradable(scorer, dataset, _kind_checks(scorer, task, replications or task.replications or 1))
+            reasons = _ungradable(scorer, dataset, _checks(scorer, task, asked, _check_kind))
         for target, why in reasons.items() if not problems else ():
             warn(f"scorer {scorer.kind!r}: no output of task {name!r} can be right{target}: {why}", NeverEqual)
     if problems:
@@ -68,10 +71,10 @@ def warn_of_declared(scorers: Mapping[str, Scorer], dataset: Dataset, tasks: Map
         if type(scorer).check_kind is Scorer.check_kind:
             continue
         for task_name, task in tasks.items():
-            kind = _declared_kind(task)
-            if kind is None:
+            if (kind := _declared_kind(task)) is None:
                 continue
-            for target, why in _ungradable(scorer, dataset, _declared_checks(scorer, kind)).items():
+            checks: list[Check] = [partial(_check_declared, scorer, kind)]
+            for target, why in _ungradable(scorer, dataset, lambda example: checks).items():  # noqa: B023 - used here
                 warn(f"scorer {name!r}: no output of task {task_name!r} can be right{target}: {why}", NeverEqual)
 
 
@@ -79,46 +82,36 @@ Check = Callable[[Any, str | None], None]
 """(expected, target or None) → raises a DataError where an output cannot be graded."""
 
 
-def _output_checks(scorer: Scorer, task: Task[Any, Any], replications: int) -> Callable[[Example], list[Check] | None]:
-    """A function from an example to checks, one for each output that is known, else one of the declared type."""
-    kind = _declared_kind(task)
-    declared = None if kind is None else _declared_checks(scorer, kind)
+def _checks(
+    scorer: Scorer,
+    task: Task[Any, Any],
+    replications: int,
+    check: Callable[[Scorer, Any, Any, str | None], None],
+    otherwise: list[Check] | None = None,
+) -> Callable[[Example], list[Check] | None]:
+    """A function from an example to checks, one for each output that is known in advance, else others."""
 
     def checks(example: Example) -> list[Check] | None:
         known = [task.known(example.index, example.id, replication) for replication in range(replications)]
-        if None not in known:
-            return [_check_output(scorer, output) for found in known for output in found or ()]
-        return None if declared is None else declared(example)
+        if None in known:
+            return otherwise
+        return [partial(check, scorer, output) for outputs in known for output in outputs or ()]
 
     return checks
 
 
-def _declared_checks(scorer: Scorer, kind: str) -> Callable[[Example], list[Check] | None]:
-    """A function from an example to the one check of the declared kind."""
-    return lambda example: [lambda expected, target: scorer.check_kind(expected, kind)]
+def _check_output(scorer: Scorer, output: Any, expected: Any, target: str | None) -> None:
+    scorer.check(expected, [part_of(output, target)])
 
 
-def _kind_checks(scorer: Scorer, task: Task[Any, Any], replications: int) -> Callable[[Example], list[Check] | None]:
-    """A function from an example to checks of the kinds of its known outputs."""
-
-    def checks(example: Example) -> list[Check] | None:
-        known = [task.known(example.index, example.id, replication) for replication in range(replications)]
-        return None if None in known else [_check_kind(scorer, output) for found in known for output in found or ()]
-
-    return checks
+def _check_kind(scorer: Scorer, output: Any, expected: Any, target: str | None) -> None:
+    kind = value_kind(part_of(output, target))
+    if isinstance(kind, str):
+        scorer.check_kind(expected, kind)
 
 
-def _check_kind(scorer: Scorer, output: Any) -> Check:
-    def check(expected: Any, target: str | None) -> None:
-        kind = value_kind(part_of(output, target))
-        if isinstance(kind, str):
-            scorer.check_kind(expected, kind)
-
-    return check
-
-
-def _check_output(scorer: Scorer, output: Any) -> Check:
-    return lambda expected, target: scorer.check(expected, [part_of(output, target)])
+def _check_declared(scorer: Scorer, kind: str, expected: Any, target: str | None) -> None:
+    scorer.check_kind(expected, kind)
 
 
 def _declared_kind(task: Task[Any, Any]) -> str | None:
@@ -181,9 +174,9 @@ _MOST_READ: Final = 20
 """How many examples are searched for paths."""
 
 
-def _failure(check: Check, expected: Any, target: str | None) -> str | None:
+def _failure(check: Callable[..., None], *arguments: Any) -> str | None:
     try:
-        check(expected, target)
+        check(*arguments)
     except DataError as error:
         return str(error)
     return None
@@ -195,12 +188,9 @@ def _unreadable(scorer: Scorer, dataset: Dataset) -> str | None:
         return None
     first = None
     for example in dataset:
-        try:
-            scorer.check_example(seen_of(example))
-        except DataError as error:
-            first = first or str(error)
-        else:
+        if (why := _failure(scorer.check_example, seen_of(example))) is None:
             return None
+        first = first or why
     return first
 
 
@@ -209,15 +199,16 @@ def warn_of_unequal(evaluation: Evaluation, run: Run, scorers: Mapping[str, Scor
     for name, scorer in scorers.items():
         if type(scorer).check_kind is Scorer.check_kind or scorer.by_target or not _are_all_zero(evaluation, name):
             continue
-        graded = (unit for unit in units_of(run) if unit.response.responses and unit.example.expected is not None)
-        checks: list[tuple[str | None, Check]] = []
-        for unit in islice(graded, _MOST_COMPARED):
-            for output in unit.response.responses or ():
-                check = _check_kind(scorer, output)
-                checks.append((_failure(check, unit.example.expected, None), check))
-        if checks and all(why is not None for why, _ in checks):
-            why, check = checks[0]
-            paths = _suggest(run.dataset, None, check)
+        rows = ((response.responses or (), example.expected) for response, example in answered_examples(run))
+        graded = ((outputs, expected) for outputs, expected in rows if outputs and expected is not None)
+        failures = [
+            (_failure(_check_kind, scorer, output, expected, None), output)
+            for outputs, expected in islice(graded, _MOST_COMPARED)
+            for output in outputs
+        ]
+        if failures and all(why is not None for why, _ in failures):
+            why, output = failures[0]
+            paths = _suggest(run.dataset, None, partial(_check_kind, scorer, output))
             warn(f"scorer {name!r} gave every answer 0, and none could be right: {why}{paths}", NeverEqual)
 
 

@@ -31,13 +31,7 @@ from evaluand.engine.policy import TRANSIENT, Policy
 from evaluand.engine.rate_limit import RateLimit, sent as sent
 from evaluand.engine.token_limit import TokenLimit
 from evaluand.evaluation.judgement import Judgement as Judgement
-from evaluand.evaluation.provider_secrets import (
-    class_place,
-    drop_secrets,
-    find_secrets,
-    hide_secrets,
-    secret_texts,
-)
+from evaluand.evaluation.provider_secrets import class_place, find_secrets, secret_texts, without_secrets
 from evaluand.models.reply_cache import Replies
 from evaluand.models.requests import Reply as Reply, Request, cache_of, shared_rate, shared_token_rate
 from evaluand.models.usage import Spending
@@ -80,7 +74,7 @@ class Provider:
         if not dataclasses.is_dataclass(self):
             return super().__repr__()
         values = {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.repr}
-        arguments = ", ".join(f"{name}={value!r}" for name, value in hide_secrets(values).items())
+        arguments = ", ".join(f"{name}={value!r}" for name, value in without_secrets(values, shown=True).items())
         return f"{type(self).__qualname__}({arguments})"
 
     def __fingerprint__(self) -> Any:
@@ -100,30 +94,34 @@ class Provider:
     def spec(self) -> Mapping[str, Any]:
         """Kind, behaviour and parameters: everything that determines its judgements."""
         parameters = {name: value for name, value in _values(self).items() if name not in self.unidentified}
-        public = drop_secrets(parameters)
+        public = without_secrets(parameters)
         return {"kind": self.kind or class_place(type(self)), "behaviour": self.behaviour, "parameters": public}
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """The arguments that recreate a provider that is a dataclass: its fields that differ from their defaults.
+        """The arguments that recreate it: of its constructor, as its attributes hold them, without defaults.
 
         Raises:
-            SpecError: a field is not plain data, or holds a secret.
+            SpecError: an argument is unknown or no plain data, or holds a secret.
         """
-        arguments: dict[str, Any] = {}
-        for each in dataclasses.fields(self):  # type: ignore[arg-type] # callers check that it is a dataclass
-            value = getattr(self, each.name)
-            if each.init and (each.default is dataclasses.MISSING or value != each.default):
-                arguments[each.name] = str(value) if isinstance(value, RateLimit | TokenLimit | PathLike) else value
+        name, arguments = type(self).__qualname__, dict[str, Any]()
+        for parameter in _parameters(type(self)):
+            value = getattr(self, parameter.name, getattr(self, f"_{parameter.name}", _NOTHING))
+            if value is _NOTHING:
+                raise SpecError(f"{name} cannot be stored: it has no attribute {parameter.name!r} with that argument")
+            if value is not parameter.default and not (
+                type(value) is type(parameter.default) and value == parameter.default
+            ):
+                is_text = isinstance(value, RateLimit | TokenLimit | PathLike)
+                arguments[parameter.name] = str(value) if is_text else value
         for place, secret in find_secrets(arguments):
             if not isinstance(secret, str | None) or secret:
-                problem = f"{type(self).__qualname__} cannot be stored with its {place}"
-                raise SpecError(f"{problem}; let it read that from the environment")
+                raise SpecError(f"{name} cannot be stored with its {place}; let it read that from the environment")
         try:
-            identity.encode(arguments)
+            plain: dict[str, Any] = identity.decode(identity.encode(arguments))
         except DataError as error:
             raise SpecError(f"{class_place(type(self))} cannot be stored: {error}") from None
-        return arguments
+        return {name: plain[name] for name in arguments}  # in the order of the constructor
 
     def identify(self, method: str) -> Identity:
         """The identity of a method: its kind for evaluand's own providers, else the fingerprint of its code."""
@@ -201,7 +199,7 @@ class RemoteProvider(Provider):
 
     def __fingerprint__(self) -> Any:
         if self.version is None:
-            name = drop_secrets(self.model) or class_place(type(self))
+            name = without_secrets(self.model) or class_place(type(self))
             raise TaskError(f"{name}: declare its `version` to pin it")
         return dict(self.spec)
 
@@ -209,7 +207,7 @@ class RemoteProvider(Provider):
         identified = Identity({**self.spec, "method": method})
         if self.version is not None:
             return identified
-        name = drop_secrets(self.model) or type(self).__qualname__
+        name = without_secrets(self.model) or type(self).__qualname__
         why = f"{name}: what answers cannot be seen from here; declare the provider's `version` to pin it"
         return Identity(identified.spec, False, (why,))
 
@@ -409,6 +407,21 @@ class _MethodRequest(Request):
 
 def _as_reply(result: Any) -> Reply:
     return result if isinstance(result, Reply) else Reply(result)
+
+
+def _parameters(kind: type) -> list[inspect.Parameter]:
+    """The parameters of the constructor of a provider, if it has one."""
+    known = {field.name for field in dataclasses.fields(kind) if field.init} if dataclasses.is_dataclass(kind) else None
+    parameters = list(inspect.signature(kind).parameters.values())
+    for parameter in parameters if known is None else ():
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            shown = parameter.replace(annotation=parameter.empty)
+            what = f"what its constructor was given as {shown} is unknown; name its arguments"
+            raise SpecError(f"{kind.__qualname__} cannot be stored: {what}")
+    return [parameter for parameter in parameters if known is None or parameter.name in known]
+
+
+_NOTHING: Final = object()
 
 
 def _values(provider: Provider) -> dict[str, Any]:

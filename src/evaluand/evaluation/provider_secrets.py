@@ -1,11 +1,11 @@
 """Secrets in the parameters of providers, which are neither stored nor shown."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evaluand.core.json_like import DEEPEST, JsonLikeConverter
-from evaluand.core.redaction import HIDDEN, is_secret
+from evaluand.core.json_like import DEEPEST
+from evaluand.core.redaction import HIDDEN, is_secret, without_passwords
 
 
 def class_place(kind: type) -> str:
@@ -15,7 +15,7 @@ def class_place(kind: type) -> str:
 
 def find_secrets(value: Any, place: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
     """The secrets in data, with their places: values under a secret's name, and texts with a password in a URL."""
-    if isinstance(value, str) and hide_passwords(value) != value:
+    if isinstance(value, str) and without_passwords(value) != value:
         yield place, value
     for name, item in _parts(value) if depth < DEEPEST else ():
         inner = f"{place}.{name}" if place else str(name)
@@ -33,27 +33,18 @@ def secret_texts(secret: Any) -> Iterator[str]:
         yield from secret_texts(item)
 
 
-def drop_secrets(value: Any) -> Any:
-    """The data without secrets."""
-    return _rebuild(value, lambda parts: {n: drop_secrets(item) for n, item in parts if not _is_secret(n, item)})
-
-
-def hide_secrets(value: Any) -> Any:
-    """The data with a placeholder for each secret."""
-    return _rebuild(
-        value,
-        lambda parts: {
-            n: HIDDEN if item is not None and _is_secret(n, item) else hide_secrets(item) for n, item in parts
-        },
-    )
-
-
-def _rebuild(value: Any, mend: Callable[[Sequence[tuple[Any, Any]]], dict[Any, Any]]) -> Any:
+def without_secrets(value: Any, *, shown: bool = False) -> Any:
+    """The data without secrets, or with a placeholder for each."""
     if isinstance(value, str):
-        return hide_passwords(value)
+        return without_passwords(value)
     if next(find_secrets(value), None) is None:
         return value
-    mended = mend(_parts(value))
+    parts = [(name, item, _is_secret(name, item)) for name, item in _parts(value)]
+    mended = {
+        name: HIDDEN if secret and item is not None else without_secrets(item, shown=shown)
+        for name, item, secret in parts
+        if shown or not secret
+    }
     if isinstance(value, list | tuple):
         return list(mended.values())
     return mended if isinstance(value, Mapping) else {"class": class_place(type(value)), **mended}
@@ -74,7 +65,3 @@ def _parts(value: Any) -> Sequence[tuple[Any, Any]]:
 
 def _is_secret(name: Any, value: Any) -> bool:
     return isinstance(name, str) and is_secret(name) and type(value) is not bool
-
-
-def hide_passwords(text: str) -> str:
-    return str(JsonLikeConverter(hide=True, characters=len(text)).text(text)) if "://" in text else text

@@ -17,8 +17,23 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
+from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self, TypeGuard, overload
+from itertools import takewhile
+from operator import attrgetter
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    NamedTuple,
+    Self,
+    TypedDict,
+    TypeGuard,
+    TypeVar,
+    Unpack,
+    overload,
+)
 
 from evaluand.core.errors import DataError, SpecError, described, with_article
 from evaluand.core.fingerprint import Identity, code_identity
@@ -36,6 +51,8 @@ ARGUMENTS: Final = ("output", "expected", "input", "example", "index", "replicat
 and `source` is everything about the row: the record of the call, the app and the example (see
 `evaluand.evaluation.feedback`)."""
 
+
+_S = TypeVar("_S", bound="Scorer")
 
 CallReader = Callable[[Any, Callable[[], Mapping[str, Any] | None]], list[dict[str, Any]]]
 """Reads a cell of the column `calls`, parsed as JSON: (cell, source) → `{args, ret, meta, error}` of each call.
@@ -118,6 +135,7 @@ class Scorer(ABC):
         kind: the registered name.
         version: raised whenever the same parameters would grade differently.
         cheap: pure and quick: graded in the evaluator's loop instead of by the engine.
+        needs: a module that must be installed, and the extra that installs it.
         by_target: called once for each target if the dataset declares several.
         is_judge: its verdicts are opinions, such as those of a language model, whose errors have to be measured: a gate
             on it needs a card, see `evaluand judge card`.
@@ -130,6 +148,7 @@ class Scorer(ABC):
     kind: ClassVar[str]
     version: ClassVar[int] = 1
     cheap: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, str] | None] = None
     by_target: ClassVar[bool] = False
     is_judge: ClassVar[bool] = False
     retries: ClassVar[int] = 0
@@ -142,9 +161,12 @@ class Scorer(ABC):
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
-        """Refuses parameters that break their annotations, see `evaluand.core.parameters`."""
+        """Refuses parameters that break their annotations, see `evaluand.core.parameters`, and lacking libraries."""
         if faults := [*parameter_faults(self)]:
             raise SpecError("\n".join(f"scorer {self.kind!r}: {name} {fault}" for name, fault in faults))
+        module, extra = self.needs or (None, None)
+        if module and find_spec(module) is None:
+            raise SpecError(f"scorer {self.kind!r} needs {module.replace('_', '-')}: pip install 'evaluand[{extra}]'")
 
     @property
     def rubrics(self) -> Sequence[Mapping[str, Any]]:
@@ -295,12 +317,55 @@ class Scorer(ABC):
         return code_identity("scorer", self)
 
 
-class TextScorer(Scorer):
-    """Grades texts by what is expected, which subclasses read."""
+class WrappedScorer(Scorer):
+    """A scorer that is another one, its `scorer`, in all that subclasses do not change."""
+
+    scorer: Any
+
+
+for _name in (
+    *("cheap", "by_target", "is_judge", "retries", "transient", "stops_alike", "ranges", "rubrics", "is_async"),
+    *("columns", "readable", "arguments", "sees_times", "sees_place", "unanswered", "identify", "score", "as_score"),
+    *("check", "check_example", "check_app", "prepare", "close"),
+):
+    setattr(WrappedScorer, _name, property(attrgetter(f"scorer.{_name}")))
+
+
+class ExpectationScorer(Scorer):
+    """Grades by what is expected, which subclasses read; abstains where nothing is."""
 
     @abstractmethod
     def read_expected(self, expected: Any) -> Any:
         """What is expected, in the form for grading; a DataError tells what is wrong with it."""
+
+    @abstractmethod
+    def grade(self, output: Any, truth: Any, *others: Any) -> Score:
+        """The score of a response, by what was read; a DataError tells what is wrong with either."""
+
+    def columns_of(self, truth: Any) -> Mapping[str, Any] | None:
+        """The declared columns that follow from what is expected alone."""
+        return None
+
+    def abstained(self, reason: str | None, truth: Any) -> Score:
+        """No grade of a response, with the columns that are known without it."""
+        return Score(status="abstained", reason=reason, columns=self.columns_of(truth))
+
+    def score(self, output: Any, expected: Any, *others: Any) -> Score:
+        if expected is None:
+            return NOTHING_EXPECTED
+        return self.grade(output, self.read_expected(expected), *others)
+
+    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
+        truth = self.read_expected(expected)
+        for output in outputs:
+            self.grade(output, truth)
+
+    def unanswered(self, expected: Any) -> Mapping[str, Any] | None:
+        return None if expected is None else self.columns_of(self.read_expected(expected))
+
+
+class TextScorer(ExpectationScorer):
+    """Grades texts by what is expected."""
 
     def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
         self.read_expected(expected)
@@ -322,14 +387,10 @@ class ReferenceScorer(TextScorer):
     def compared(self, output: str, references: Sequence[str]) -> Score:
         """The score of a text, compared with one or several references."""
 
-    def score(self, output: Any, expected: Any) -> Score:
-        """Compares texts; a DataError if what is expected is not text."""
-        if expected is None:
-            return NOTHING_EXPECTED
-        references = self.read_expected(expected)
+    def grade(self, output: Any, truth: list[str], *others: Any) -> Score:
         if not isinstance(output, str):
             return Score.abstained(f"the answer is {described(output)}, not text")
-        return self.compared(output, references)
+        return self.compared(output, truth)
 
     def read_expected(self, expected: Any) -> list[str]:
         references = [expected] if isinstance(expected, str) else expected
@@ -403,24 +464,19 @@ class FunctionScorer(Scorer):
         return self.function(*args[:split], **dict(zip(self._keywords, args[split:], strict=True)))
 
 
+class FunctionOptions(TypedDict, total=False):
+    """The options of a `FunctionScorer`."""
+
+    name: str | None
+    version: str | None
+    files: Sequence[str | os.PathLike[str]]
+    batch: bool
+
+
 @overload
-def scorer(
-    function: Callable[..., Any],
-    /,
-    *,
-    name: str | None = None,
-    version: str | None = None,
-    files: Sequence[str | os.PathLike[str]] = (),
-    batch: bool = False,
-) -> FunctionScorer: ...
+def scorer(function: Callable[..., Any], /, **options: Unpack[FunctionOptions]) -> FunctionScorer: ...
 @overload
-def scorer(
-    *,
-    name: str | None = None,
-    version: str | None = None,
-    files: Sequence[str | os.PathLike[str]] = (),
-    batch: bool = False,
-) -> Callable[[Callable[..., Any]], FunctionScorer]: ...
+def scorer(**options: Unpack[FunctionOptions]) -> Callable[[Callable[..., Any]], FunctionScorer]: ...
 def scorer(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Makes a function a scorer.
 
@@ -442,19 +498,22 @@ def as_scorer(name: str, scorer: Scorer | Callable[..., Any] | Mapping[str, Any]
     Raises:
         SpecError: it is none of these.
     """
-    if isinstance(scorer, Scorer):
-        return scorer
-    if isinstance(scorer, str | Mapping):
-        kind, parameters = (scorer, {}) if isinstance(scorer, str) else split_entry(f"scorer {name!r}", scorer)
-        made: Scorer = make_default("scorers", kind, **parameters)
-        return made
-    if isinstance(scorer, type) and issubclass(scorer, Scorer):
-        raise SpecError(f"scorer {name!r} is the class {scorer.__name__}; give an instance of it: {scorer.__name__}(…)")
-    if not callable(scorer):
-        raise SpecError(
-            f"scorer {name!r} is {with_article(type(scorer).__name__)}; give a scorer, a function or the name of a kind"
-        )
-    return FunctionScorer(scorer, name=name)
+    return made_of(f"scorer {name!r}", scorer, Scorer, "scorers", partial(FunctionScorer, name=name))
+
+
+def made_of(what: str, given: Any, base: type[_S], group: str, of_function: Callable[[Callable[..., Any]], _S]) -> _S:
+    """What somebody gives as a scorer of some sort: one, a function, or the name of a kind with its parameters."""
+    if isinstance(given, base):
+        return given
+    if isinstance(given, str | Mapping):
+        kind, parameters = (given, {}) if isinstance(given, str) else split_entry(what, given)
+        return make_default(group, kind, **parameters)  # type: ignore[no-any-return]
+    if isinstance(given, type) and issubclass(given, base):
+        raise SpecError(f"{what} is the class {given.__name__}; give an instance of it: {given.__name__}(…)")
+    if not callable(given):
+        need = f"give a {group.removesuffix('s').replace('_', ' ')}, a function or the name of a kind"
+        raise SpecError(f"{what} is {with_article(type(given).__name__)}; {need}")
+    return of_function(given)
 
 
 def class_of(group: str, spec: Mapping[str, Any]) -> type[Scorer]:
@@ -480,16 +539,10 @@ def ranges_of(scorers: Mapping[str, Scorer]) -> dict[str, dict[str, list[float]]
         if not isinstance(ranges, Mapping):
             raise wrong_parameter(scorer, "ranges", 'give two numbers for each column, such as {"value": (0, 1)}')
         for column, ends in ranges.items():
-            if not _is_range(ends):
+            if not isinstance(ends, Sequence) or len(ends) != 2 or not all(map(_is_number, ends)):
                 place = f"scorer {scorer.kind!r}: ranges[{column!r}]"
                 raise SpecError(f"{place} is {ends!r}; give two numbers, such as (0, 1)")
     return {name: {c: [*ends] for c, ends in s.ranges.items()} for name, s in scorers.items() if s.ranges}
-
-
-def _is_range(ends: Any) -> bool:
-    if not isinstance(ends, Sequence) or len(ends) != 2:
-        return False
-    return all(map(_is_number, ends))
 
 
 def _is_number(value: Any) -> bool:
@@ -509,12 +562,6 @@ def directions_of(scorers: Mapping[str, Scorer]) -> dict[str, bool | None]:
 
 
 _FLAG_TYPES: Final = ("NoneType", "bool", "bool_")  # of Python and of NumPy, which is not imported here
-
-
-def require_extra(scorer: Scorer, module: str, extra: str, package: str | None = None) -> None:
-    """Refuses a scorer whose library is not installed; the SpecError has the line that installs it."""
-    if find_spec(module) is None:
-        raise SpecError(f"scorer {scorer.kind!r} needs {package or module}: pip install 'evaluand[{extra}]'")
 
 
 def wrong_parameter(scorer: Scorer, name: str, need: str) -> SpecError:
@@ -545,6 +592,29 @@ def are_equal(a: object, b: object) -> bool:
 def is_number(value: object) -> TypeGuard[int | float]:
     """Whether a value is a number, which true and false are not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def read_number(what: str, value: Any, least: float = -math.inf) -> float:
+    """A finite number; a DataError tells what it is instead."""
+    if type(value) is float and -math.inf < value < math.inf and value >= least:
+        return value
+    if not is_number(value) or value < least:
+        bound = "" if least == -math.inf else f" of {least:g} or more"
+        raise DataError(f"{what} is {described(value)}, not a number{bound}")
+    try:
+        number = float(value)
+    except OverflowError:
+        raise DataError(f"{what} is {described(value)}, too large for a number of 64 bits") from None
+    if not math.isfinite(number):
+        raise DataError(f"{what} is {number}, not a finite number")
+    return number
+
+
+def read_field(what: str, fields: Mapping[str, Any], key: str, remedy: str = "") -> Any:
+    """A field that must be there."""
+    if key not in fields:
+        raise DataError(f"{what} has {', '.join(map(repr, fields)) or 'no keys'} and not {key!r}{remedy}")
+    return fields[key]
 
 
 def as_decimal(value: float | Decimal) -> Decimal:
@@ -579,27 +649,18 @@ def _binding(function: Callable[..., Any], name: str, known: Sequence[str]) -> t
             f"{noun} {name!r} asks for {', '.join(unknown)}; a {noun} is given {', '.join(known)}: "
             "rename the parameter or give it a default"
         )
-    head = 0
-    while head < len(own) and own[head].name in known and own[head].kind is not inspect.Parameter.KEYWORD_ONLY:
-        head += 1
-    keywords = (p.name for p in own[head:] if p.name in known and p.kind is not p.POSITIONAL_ONLY)
-    return tuple(p.name for p in own[:head]), tuple(keywords)
+    head = [p.name for p in takewhile(lambda p: p.name in known and p.kind is not p.KEYWORD_ONLY, own)]
+    keywords = (p.name for p in own[len(head) :] if p.name in known and p.kind is not p.POSITIONAL_ONLY)
+    return tuple(head), tuple(keywords)
 
 
 def _unnamed(parameters: Sequence[inspect.Parameter], name: str, known: Sequence[str]) -> tuple[str, ...]:
     """The arguments passed to a function whose parameters have other names: the first two of the known arguments."""
     required = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-    if any(p.kind is p.KEYWORD_ONLY for p in required):
-        raise _unbound(name, known)
-    if any(p.kind is p.VAR_POSITIONAL for p in parameters) and len(required) <= len(known[:2]):
-        return tuple(known[:2])
-    if not 1 <= len(required) <= len(known[:2]):
-        raise _unbound(name, known)
-    return tuple(known[: len(required)])
-
-
-def _unbound(name: str, known: Sequence[str]) -> SpecError:
-    return SpecError(f"scorer {name!r}: give it parameters named from {', '.join(known)}")
+    n = max(len(required), 2 * any(p.kind is p.VAR_POSITIONAL for p in parameters))
+    if not 1 <= n <= 2 or any(p.kind is p.KEYWORD_ONLY for p in required):
+        raise SpecError(f"scorer {name!r}: give it parameters named from {', '.join(known)}")
+    return tuple(known[:n])
 
 
 def _parameters(scorer: Any) -> dict[str, Any]:

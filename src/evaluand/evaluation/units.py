@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import count, islice
+from itertools import count, islice, repeat
 from typing import Any, NamedTuple
 
 import orjson
@@ -261,11 +261,15 @@ def traced_of(run: Run) -> Iterator[tuple[bytes, Traced]]:
 
 def units_of(run: Run) -> Iterator[Unit]:
     """The rows of a run with their examples and traces."""
-    responses, traced = iter(run), traced_of(run)
-    replications, slots = int(run.manifest["spec"]["replications"]), count()
+    for slot, (response, example), (_, spans) in zip(count(), answered_examples(run), traced_of(run), strict=False):
+        yield Unit(slot, example, response, response.digest, spans)
+
+
+def answered_examples(run: Run) -> Iterator[tuple[Response, Example]]:
+    """The responses of a run, each with its example."""
+    responses, replications = iter(run), int(run.manifest["spec"]["replications"])
     for example in run.dataset.examples(0, sum(run.counts.values()) // replications):
-        for response, (_, spans) in zip(islice(responses, replications), traced, strict=False):
-            yield Unit(next(slots), example, response, response.digest, spans)
+        yield from zip(islice(responses, replications), repeat(example), strict=False)
 
 
 class Sources:

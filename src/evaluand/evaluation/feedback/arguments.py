@@ -84,21 +84,17 @@ class Arguments:
         if missing:
             raise SpecError(f"{self.function} needs {missing[0]}, which is not bound; bind it with on({missing[0]}=…)")
 
-    def caller(self, function: Callable[..., Any], *, copied: bool) -> Callable[[dict[str, Any]], Any]:
-        """A callable that calls the function with arguments by name; `copied`, so that it cannot change the values."""
-        if not self.positional:
-            return (lambda args: function(**_copy_values(args))) if copied else (lambda args: function(**args))
+    def caller(self, function: Callable[..., Any]) -> Callable[[dict[str, Any]], Any]:
+        """A callable that calls the function with arguments by name, of which it cannot change the values."""
 
         def call(args: dict[str, Any]) -> Any:
-            named = _copy_values(args) if copied else dict(args)
+            named = {name: value if type(value) in PLAIN else _copy_value(value) for name, value in args.items()}
+            if not self.positional:
+                return function(**named)
             first = [named.pop(name) for name in self.positional if name in named]
             return function(*first, **named)
 
         return call
-
-
-def _copy_values(args: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value if type(value) in PLAIN else _copy_value(value) for name, value in args.items()}
 
 
 def _copy_value(value: Any) -> Any:

@@ -27,6 +27,7 @@ Design:
 import inspect
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar, Final, NamedTuple, Self
@@ -35,8 +36,8 @@ from evaluand.core import identity
 from evaluand.core.errors import NotStored, SpecError, described, nearest, warn
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.selector import Selector
-from evaluand.evaluation.feedback.arguments import PLAIN, Arguments
-from evaluand.evaluation.feedback.calls import Calls, call_reader, to_number
+from evaluand.evaluation.feedback.arguments import Arguments
+from evaluand.evaluation.feedback.calls import Calls, to_number
 from evaluand.evaluation.feedback.references import keeps_range, reference_of, referred, restored
 from evaluand.evaluation.feedback.results import Aggregator, Result, make_result, mean, to_score
 from evaluand.evaluation.feedback.selection import (
@@ -50,7 +51,7 @@ from evaluand.evaluation.feedback.selection import (
 )
 from evaluand.evaluation.feedback.selector_checks import EXAMPLE, RECORD, find_problem, may_see_times
 from evaluand.evaluation.provider import Provider
-from evaluand.evaluation.scorer import CallReader, Score, Scorer, is_async
+from evaluand.evaluation.scorer import Score, Scorer, is_async
 
 COMBINATIONS: Final = ("product", "zip")
 IF_MISSING: Final = ("error", "warn", "ignore")
@@ -58,10 +59,11 @@ ON_ERROR: Final = ("fail", "leave_out")
 
 
 class _Plan(NamedTuple):
-    """The calls to make: their arguments, whether all of these are plain, and a note about them."""
+    """The calls to make: their arguments, what makes one and what keeps them, and a note about them."""
 
     combinations: Iterator[dict[str, Any]]
-    plain: bool
+    call: Callable[[dict[str, Any]], Any]
+    calls: Calls
     note: str | None
 
 
@@ -172,10 +174,8 @@ class Feedback(Scorer):
             range = getattr(implementation, "range", None)
         self._set(range=None if range is None else self._to_range(range))
         self._check_choices()
-        try:
+        with self._named("if_exists: "):
             self._set(if_exists=None if if_exists is None else self._to_selector(if_exists))
-        except SpecError as error:
-            raise self._fault(f"if_exists: {error}") from None
 
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
@@ -204,14 +204,12 @@ class Feedback(Scorer):
             SpecError: the implementation has no such argument, or none is left; or a text is not a selector.
         """
         bound = dict(self.bound)
-        try:
+        with self._named():
             for name, selector in named.items():
                 self.accepts.require(name)
                 bound[name] = self._to_selector(selector)
             for selector in selectors:
                 bound[self.accepts.next_after(bound)] = self._to_selector(selector)
-        except SpecError as error:
-            raise self._fault(str(error), type(error)) from None
         return self._replace(bound=self.accepts.ordered(bound))
 
     def on_input(self, arg: str | None = None) -> Self:
@@ -269,9 +267,7 @@ class Feedback(Scorer):
         return self.on(selector) if arg is None else self.on(**{arg: selector})
 
     def _to_selector(self, value: Any) -> Selector:
-        if isinstance(value, Selector):
-            return value
-        return self._read_selector(value)
+        return value if isinstance(value, Selector) else self._read_selector(value)
 
     @classmethod
     def _read_selector(cls, text: Any) -> Selector:
@@ -309,6 +305,14 @@ class Feedback(Scorer):
 
     def _fault(self, message: str, kind: type[SpecError] = SpecError) -> SpecError:
         return kind(f"feedback {self.name!r}: {message}")
+
+    @contextmanager
+    def _named(self, part: str = "") -> Iterator[None]:
+        """A block whose faults are those of this feedback."""
+        try:
+            yield
+        except SpecError as error:
+            raise self._fault(f"{part}{error}", type(error)) from None
 
     # Scorer
 
@@ -402,10 +406,6 @@ class Feedback(Scorer):
             return provider.identify(self.implementation.__name__).versioned(self.declared)
         return code_identity("function", self.implementation, version=self.declared)
 
-    @classmethod
-    def call_reader(cls, spec: Mapping[str, Any]) -> CallReader | None:
-        return call_reader(spec)
-
     def score(self, source: Mapping[str, Any]) -> Any:  # type: ignore[override]
         """Grades one source; awaitable where the implementation is async."""
         if self.is_async:
@@ -488,11 +488,9 @@ class Feedback(Scorer):
         return new.on(**bound)
 
     def _reference(self, part: str, code: Callable[..., Any], check: bool) -> dict[str, Any]:
-        try:
+        with self._named(f"{part}: "):
             reference = reference_of(code)
             again = restored(code, reference) if check else code
-        except SpecError as error:
-            raise self._fault(f"{part}: {error}") from None
         field_name = "aggregator" if part == "aggregate" else part
         if again is not code and self._replace(**{field_name: again})._identity_digest != self._identity_digest:
             raise self._fault(
@@ -524,11 +522,10 @@ class Feedback(Scorer):
         plan = self._plan(source, values)
         if isinstance(plan, Result):
             return plan
-        call = self.accepts.caller(self.implementation, copied=not plan.plain)
-        calls = Calls(self.accepts.function, self.strict)
+        calls = plan.calls
         for args in plan.combinations:
             try:
-                calls.add(args, call(args))
+                calls.add(args, plan.call(args))
             except Exception as error:
                 calls.add_failed(args, error)
         return make_result(calls, self.aggregator, on_error=self.on_error, note=plan.note)
@@ -538,11 +535,10 @@ class Feedback(Scorer):
         plan = self._plan(source, values)
         if isinstance(plan, Result):
             return plan
-        call = self.accepts.caller(self.implementation, copied=not plan.plain)
-        calls = Calls(self.accepts.function, self.strict)
+        calls = plan.calls
         for args in plan.combinations:
             try:
-                returned = call(args)
+                returned = plan.call(args)
                 calls.add(args, await returned if inspect.isawaitable(returned) else returned)
             except Exception as error:
                 calls.add_failed(args, error)
@@ -577,28 +573,20 @@ class Feedback(Scorer):
             several = several or len(found) > 1
         if several and (problem := too_many_calls(selected, self.combinations)):
             return Result("failed", reason=problem)
-        plain = all(type(value) in PLAIN for found in selected.values() for value in found)
-        return _Plan(combine(selected, self.combinations), plain, leftover_note(selected, self.combinations))
+        call, calls = self.accepts.caller(self.implementation), Calls(self.accepts.function, self.strict)
+        return _Plan(combine(selected, self.combinations), call, calls, leftover_note(selected, self.combinations))
 
     @cached_property
     def _is_bound(self) -> bool:
         """True, or an error; cached, because it is checked for every row."""
-        self._check_bound(self.bound)
+        self._check_values({})
         return True
 
     def _check_values(self, values: Mapping[str, Any]) -> None:
-        try:
+        with self._named():
             for name in values:
                 self.accepts.require(name)
-        except SpecError as error:
-            raise self._fault(str(error)) from None
-        self._check_bound({**self.bound, **values})
-
-    def _check_bound(self, bound: Collection[str]) -> None:
-        try:
-            self.accepts.check(bound)
-        except SpecError as error:
-            raise self._fault(str(error)) from None
+            self.accepts.check({**self.bound, **values})
 
 
 _STORED_AS_GIVEN: Final = ("name", "higher_is_better", "range", "combinations", "if_missing", "on_error")

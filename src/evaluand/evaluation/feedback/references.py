@@ -6,7 +6,6 @@ imported, other code only from modules that are allowed by name and define it th
 constructed, after everything else was checked.
 """
 
-import dataclasses
 import importlib
 import inspect
 import sys
@@ -14,9 +13,8 @@ from collections.abc import Callable, Collection, Mapping
 from types import BuiltinMethodType, FunctionType, MethodType
 from typing import Any, Final, NamedTuple, Self
 
-from evaluand.core.errors import DataError, SpecError, with_article
+from evaluand.core.errors import DataError, SpecError
 from evaluand.core.identity import decode, encode
-from evaluand.core.redaction import secret_in
 from evaluand.core.secret_hosts import reading_file
 from evaluand.evaluation.provider import Provider
 
@@ -207,59 +205,10 @@ def _object_reference(thing: Any) -> dict[str, Any]:
     if not isinstance(thing, Provider):
         problem = f"{kind.__qualname__} cannot be stored: it is not a provider"
         raise SpecError(f"{problem}; derive it from evaluand.Provider, or write a module-level function")
-    name = _import_name(kind, kind.__qualname__, kind.__module__)
-    of_fields = dataclasses.is_dataclass(thing)
-    parameters = dict(thing.arguments) if of_fields else _constructor_arguments(thing)
-    secret = next(filter(None, (secret_in(value, parameter) for parameter, value in parameters.items())), None)
-    if secret is not None:
-        problem = f"{kind.__qualname__} cannot be stored with its {secret}"
-        raise SpecError(f"{problem}; let it read that from the environment")
-    return {"class": name, "parameters": parameters}
-
-
-def _constructor_arguments(thing: Any) -> dict[str, Any]:
-    """The constructor arguments of an object, read from its attributes, without defaults."""
-    kind, parameters = type(thing), {}
-    for parameter in _parameters(kind):
-        value = getattr(thing, parameter.name, getattr(thing, f"_{parameter.name}", _NOTHING))
-        if value is _NOTHING:
-            raise SpecError(
-                f"{kind.__qualname__} cannot be stored: it has no attribute {parameter.name!r} that holds its "
-                "constructor argument"
-            )
-        if value is parameter.default or (type(value) is type(parameter.default) and value == parameter.default):
-            continue
-        parameters[parameter.name] = _plain_data(value, f"{kind.__qualname__}: {parameter.name}")
-    return parameters
-
-
-def _parameters(kind: type) -> list[inspect.Parameter]:
-    if dataclasses.is_dataclass(kind):
-        known = {field.name for field in dataclasses.fields(kind) if field.init}
-        return [p for p in inspect.signature(kind).parameters.values() if p.name in known]
-    if "__init__" not in {name for base in kind.__mro__[:-1] for name in vars(base)}:
-        return []
-    parameters = list(inspect.signature(kind).parameters.values())
-    for parameter in parameters:
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY):
-            raise SpecError(f"{kind.__qualname__} cannot be stored: it takes {parameter} by position")
-        if parameter.kind is parameter.VAR_KEYWORD:
-            raise SpecError(
-                f"{kind.__qualname__} cannot be stored: what its constructor was given as **{parameter.name} is "
-                "unknown; name its arguments"
-            )
-    return parameters
-
-
-_NOTHING: Final = object()
-
-
-def _plain_data(value: Any, where: str) -> Any:
-    try:
-        return decode(encode(value))
-    except DataError:
-        what = with_article(type(value).__name__)
-        raise SpecError(f"{where} is {what}, which cannot be stored; use text and numbers") from None
+    return {
+        "class": _import_name(kind, kind.__qualname__, kind.__module__),
+        "parameters": dict(thing.arguments),
+    }
 
 
 def _import_name(code: Any, name: str, module: str | None) -> str:

@@ -20,7 +20,7 @@ class Missing(DataError):
 
 def select_all(
     bound: Mapping[str, Selector], source: Mapping[str, Any], values: Mapping[str, Any]
-) -> dict[str, Sequence[Any]]:
+) -> Mapping[str, Sequence[Any]]:
     """The values of each argument.
 
     Args:
@@ -31,13 +31,8 @@ def select_all(
         Missing: a selector finds nothing.
         NotStored: it meets something that was not stored.
     """
-    selected: dict[str, Sequence[Any]] = {}
-    for name, selector in bound.items():
-        if name not in values:
-            selected[name] = select(name, selector, source)
-    if values:
-        selected |= {name: (value,) for name, value in values.items()}
-    return selected
+    selected = {name: select(name, selector, source) for name, selector in bound.items() if name not in values}
+    return selected | {name: [value] for name, value in values.items()} if values else selected
 
 
 def select(name: str, selector: Selector, source: Mapping[str, Any]) -> list[Any]:

@@ -11,7 +11,7 @@ from evaluand.core.errors import DataError, kind_of
 from evaluand.core.parameters import Within
 from evaluand.core.registry import find, make_default
 from evaluand.evaluation.local_provider import LocalProvider, longest
-from evaluand.evaluation.provider import Judgement, from_0_to_1, lower_is_better, quoted
+from evaluand.evaluation.provider import Judgement, lower_is_better, quoted
 
 
 @dataclass(frozen=True)
@@ -40,20 +40,17 @@ class Agreement(LocalProvider):
     _: KW_ONLY
     k: Annotated[int, Within(1)] | None = None
 
-    @from_0_to_1
-    @longest(10_000_000)
+    @longest(10_000_000, share=True)
     def exact_match(self, response: Any, expected: Any) -> Judgement:
         """1 if a response equals the expected one, else 0; texts regardless of case, width and runs of white space."""
         return _scored("exact_match", response, expected)
 
-    @from_0_to_1
-    @longest(500_000)
+    @longest(500_000, share=True)
     def bleu(self, response: str, expected: str | Sequence[str]) -> Judgement:
         """sacreBLEU's score of a sentence, from 0 to 1; the extra `text`."""
         return _scored("bleu", response, expected, 100)
 
-    @from_0_to_1
-    @longest(10_000)
+    @longest(10_000, share=True)
     def rouge(self, response: str, expected: str | Sequence[str]) -> Judgement:
         """The F1 of ROUGE-L; the extra `text`."""
         return _scored("rouge", response, expected)
@@ -66,32 +63,27 @@ class Agreement(LocalProvider):
                 raise DataError(f"{name} is {kind_of(number)}, not a number")
         return Judgement(abs(value - expected), {"reason": f"{value:g} beside {expected:g}"})
 
-    @from_0_to_1
-    @longest(1_000_000)
+    @longest(1_000_000, share=True)
     def ndcg_at_k(self, retrieved: Any, relevant: Any) -> Judgement:
         """Normalised discounted cumulative gain of a ranking."""
         return self._ranked("ndcg", retrieved, relevant)
 
-    @from_0_to_1
-    @longest(1_000_000)
+    @longest(1_000_000, share=True)
     def precision_at_k(self, retrieved: Any, relevant: Any) -> Judgement:
         """The share of places with a relevant item."""
         return self._ranked("precision_at_k", retrieved, relevant)
 
-    @from_0_to_1
-    @longest(1_000_000)
+    @longest(1_000_000, share=True)
     def recall_at_k(self, retrieved: Any, relevant: Any) -> Judgement:
         """The share of relevant items that were retrieved."""
         return self._ranked("recall_at_k", retrieved, relevant)
 
-    @from_0_to_1
-    @longest(1_000_000)
+    @longest(1_000_000, share=True)
     def hit_rate(self, retrieved: Any, relevant: Any) -> Judgement:
         """1 if any relevant item was retrieved, else 0."""
         return self._ranked("hits_at_k", retrieved, relevant)
 
-    @from_0_to_1
-    @longest(1_000_000)
+    @longest(1_000_000, share=True)
     def reciprocal_rank(self, retrieved: Any, relevant: Any) -> Judgement:
         """1 / the place of the first relevant item, 0 without one; its mean is the mean reciprocal rank."""
         return self._ranked(None, retrieved, relevant)

@@ -6,7 +6,7 @@ false: `18` and `81` are almost the same to it. Where that matters, numbers, nam
 in addition (`claims`). The model knows English; texts in other languages are not judged.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from evaluand.core.text.language import require_language
 from evaluand.core.text.retrieval import directions, require_embeddings
 from evaluand.core.text.sentences import Sentence, sentences
 from evaluand.evaluation.local_provider import LocalProvider, longest
-from evaluand.evaluation.provider import Judgement, from_0_to_1, quoted, text_of
+from evaluand.evaluation.provider import Judgement, quoted, text_of
 from evaluand.evaluation.providers import claims
 from evaluand.evaluation.providers.english import cited, other_language
 
@@ -42,22 +42,16 @@ class Embeddings(LocalProvider):
         require_embeddings(cls.kind)
         require_language(cls.kind)
 
-    @from_0_to_1
-    @longest(200_000)
+    @longest(200_000, share=True)
     def similarity(self, text1: str, text2: str) -> Judgement:
         """The similarity of two texts: the cosine of their embeddings, 0 if negative.
 
         Undefined if either has no words. Numbers, negations and the order of words have almost no effect; `agreement`
         compares numbers and negations.
         """
-        why = _refusal(text1=text1, text2=text2)
-        cosine = None if why else _cosine(text1, text2)
-        if cosine is None:
-            return Judgement.undefined(why or "one of the texts has no words")
-        return Judgement(cosine, {"reason": f"the cosine between the texts is {cosine:.2f}"})
+        return _similarity(lambda: "the texts", "one of the texts", text1=text1, text2=text2)
 
-    @from_0_to_1
-    @longest(100_000)
+    @longest(100_000, share=True)
     def agreement(self, response: str, expected: str | Sequence[str], question: str = "") -> Judgement:
         """How far a response agrees with the expected text, or with the best of several.
 
@@ -88,18 +82,13 @@ class Embeddings(LocalProvider):
             return Judgement.undefined("nothing is expected")
         return max(judged, key=lambda one: -1.0 if one.value is None else one.value)
 
-    @from_0_to_1
-    @longest(200_000)
+    @longest(200_000, share=True)
     def relevance(self, prompt: str, response: str) -> Judgement:
         """The similarity of a response to its prompt; undefined if either has no words."""
-        why = _refusal(prompt=prompt, response=response)
-        cosine = None if why else _cosine(prompt, response)
-        if cosine is None:
-            return Judgement.undefined(why or "the prompt or the response has no words")
-        return Judgement(cosine, {"reason": f"the cosine between {quoted(prompt)} and the response is {cosine:.2f}"})
+        both, either = lambda: f"{quoted(prompt)} and the response", "the prompt or the response"
+        return _similarity(both, either, prompt=prompt, response=response)
 
-    @from_0_to_1
-    @longest(500_000)
+    @longest(500_000, share=True)
     def context_relevance(self, question: str, context: str) -> Judgement:
         """The similarity of the nearest sentence of a context to the question; undefined if either has no words."""
         why = _refusal(question=question, context=context)
@@ -113,8 +102,7 @@ class Embeddings(LocalProvider):
         reason = f"nearest to {quoted(question)} is {quoted(found[place].text)} ({cosine:.2f})"
         return Judgement(cosine, {"reason": reason, **cited(found[place])})
 
-    @from_0_to_1
-    @longest(50_000)
+    @longest(50_000, share=True)
     def groundedness(self, source: str | Sequence[str], statement: str) -> Judgement:
         """How far a text is supported by its source: the mean over its sentences.
 
@@ -187,6 +175,15 @@ def _refusal(**texts: str) -> str | None:
     """Why the first text that cannot be judged is refused; None if all can be judged."""
     found = (other_language(text_of(name, text), name) for name, text in texts.items())
     return next((why for why in found if why is not None), None)
+
+
+def _similarity(both: Callable[[], str], either: str, **texts: str) -> Judgement:
+    """The cosine of two texts, which are named together and apart; undefined if one cannot be judged."""
+    why = _refusal(**texts)
+    cosine = None if why else _cosine(*texts.values())
+    if cosine is None:
+        return Judgement.undefined(why or f"{either} has no words")
+    return Judgement(cosine, {"reason": f"the cosine between {both()} is {cosine:.2f}"})
 
 
 def _cosine(one: str, other: str) -> float | None:

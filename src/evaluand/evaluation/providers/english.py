@@ -12,7 +12,7 @@ from evaluand.core.errors import SpecError, describe_error
 from evaluand.core.text.language import language_of, require_language
 from evaluand.core.text.sentences import Sentence, sentences
 from evaluand.evaluation.local_provider import LocalProvider, longest
-from evaluand.evaluation.provider import Judgement, from_0_to_1, lower_is_better, quoted, text_of
+from evaluand.evaluation.provider import Judgement, quoted, text_of
 
 _LIKELY = 0.5
 _ENGLISH = ("en", "pcm")  # short English texts may be detected as Nigerian Pidgin, which shares its words
@@ -65,8 +65,7 @@ class Sentiment(_English):
     kind = "sentiment"
     _library = "vaderSentiment"
 
-    @from_0_to_1
-    @longest(500_000)
+    @longest(500_000, share=True)
     def positive_sentiment(self, text: str) -> Judgement:
         """How positive a text is: the mean over its sentences of VADER's compound score, scaled to 0 to 1.
 
@@ -84,9 +83,7 @@ class Sentiment(_English):
             value, {"reason": f"most of all by {quoted(strongest.text)} ({score:.2f})", **cited(strongest)}
         )
 
-    @from_0_to_1
-    @lower_is_better
-    @longest(500_000)
+    @longest(500_000, share=True, lower_is_better=True)
     def negative_sentiment(self, text: str) -> Judgement:
         """1 − `positive_sentiment`."""
         return _complement(self.positive_sentiment(text))
@@ -107,9 +104,7 @@ class Toxicity(_English):
     kind = "toxicity"
     _library = "profanity_check"
 
-    @from_0_to_1
-    @lower_is_better
-    @longest(1_000_000)
+    @longest(1_000_000, share=True, lower_is_better=True)
     def toxicity(self, text: str) -> Judgement:
         """The probability that a text offends: that of its worst sentence.
 
@@ -124,8 +119,7 @@ class Toxicity(_English):
         reason = f"{'worst' if len(found) > 1 else 'judged'} is {quoted(worst.text)} ({value:.2f})"
         return Judgement(value, {"reason": reason, **cited(worst)})
 
-    @from_0_to_1
-    @longest(1_000_000)
+    @longest(1_000_000, share=True)
     def not_toxic(self, text: str) -> Judgement:
         """1 − `toxicity`."""
         return _complement(self.toxicity(text))

@@ -147,7 +147,11 @@ class GroundTruth(LocalProvider):
         if callable(self.ground_truth):
             return {}
         rows: dict[str, list[Mapping[str, Any]]] = {}
-        for number, row in enumerate(_require_rows(self.ground_truth)):
+        given: Any = self.ground_truth
+        if not isinstance(given, list | tuple):
+            problem = f"ground_truth is {kind_of(given)}"
+            raise SpecError(f"{problem}; give rows with query and expected_response, or a function")
+        for number, row in enumerate(given):
             query = row.get("query") if isinstance(row, Mapping) else None
             if not isinstance(query, str):
                 what = f"{kind_of(row)} without a query"
@@ -206,12 +210,6 @@ def _graded(rows: Sequence[Mapping[str, Any]]) -> bool:
 
 def _response(row: Mapping[str, Any]) -> Any:
     return row.get("expected_response", row.get("response"))
-
-
-def _require_rows(rows: Any) -> Sequence[Any]:
-    if isinstance(rows, list | tuple):
-        return rows
-    raise SpecError(f"ground_truth is {kind_of(rows)}; give rows with query and expected_response, or a function")
 
 
 def _frame_rows(frame: Any) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from evaluand.core.text.language import languages_of, require_language
 from evaluand.evaluation.local_provider import LocalProvider, longest
-from evaluand.evaluation.provider import Judgement, from_0_to_1, text_of
+from evaluand.evaluation.provider import Judgement, text_of
 
 LIKELY = 0.5  # lowest probability at which a language counts as detected
 
@@ -24,8 +24,7 @@ class Languages(LocalProvider):
     def require(cls) -> None:
         require_language(cls.kind)
 
-    @from_0_to_1
-    @longest(10_000_000)
+    @longest(10_000_000, share=True)
     def language_match(self, text1: str, text2: str) -> Judgement:
         """How far the languages of two texts agree: the overlap of their probabilities, 1 − ½ Σ |p₁ − p₂|.
 

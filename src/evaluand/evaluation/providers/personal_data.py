@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from evaluand.evaluation.local_provider import LocalProvider, longest
-from evaluand.evaluation.provider import Judgement, from_0_to_1, lower_is_better, text_of
+from evaluand.evaluation.provider import Judgement, text_of
 
 _SHOWN: Final = 5  # findings in a reason
 _SEEN: Final = 2  # characters of a value that are shown, of eight or more
@@ -29,9 +29,7 @@ class PersonalData(LocalProvider):
 
     kind = "personal_data"
 
-    @from_0_to_1
-    @lower_is_better
-    @longest(1_000_000)
+    @longest(1_000_000, share=True, lower_is_better=True)
     def personal_data(self, text: str) -> Judgement:
         """1 if a text holds personal data with a fixed format, else 0; each finding has its kind and place.
 
@@ -60,8 +58,7 @@ class PersonalData(LocalProvider):
         more = f" and {len(found) - _SHOWN} more" * (len(found) > _SHOWN)
         return Judgement(1.0, {"reason": f"{counts}: {shown}{more}", "findings": [one._asdict() for one in found]})
 
-    @from_0_to_1
-    @longest(1_000_000)
+    @longest(1_000_000, share=True)
     def no_personal_data(self, text: str) -> Judgement:
         """1 − `personal_data`."""
         value, meta = self.personal_data(text)

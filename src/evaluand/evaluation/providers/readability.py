@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from evaluand.core.text.language import require_language
 from evaluand.core.text.sentences import sentences
 from evaluand.evaluation.local_provider import LocalProvider, longest
-from evaluand.evaluation.provider import Judgement, from_0_to_1, lower_is_better, text_of
+from evaluand.evaluation.provider import Judgement, text_of
 from evaluand.evaluation.providers.english import judged_english
 
 
@@ -37,30 +37,26 @@ class Readability(LocalProvider):
         Usually between 0 (very hard) and 100, but unbounded. Undefined if there are no letters from a to z, or
         the text is in another language than English. Source: R. Flesch, "A new readability yardstick" (1948).
         """
-        why = judged_english(text_of("text", text))
-        counts = None if why else _count(text)
-        if counts is None:
-            return Judgement.undefined(why or _NOTHING)
+        counts = _count(text_of("text", text))
+        if isinstance(counts, str):
+            return Judgement.undefined(counts)
         value = counts.ease
         word = next((word for least, word in _EASE if value >= least), _EASE[-1][1])
         return Judgement(value, {"reason": f"{value:.1f}: {word}; {counts}", **counts._asdict()})
 
-    @lower_is_better
-    @longest(1_000_000)
+    @longest(1_000_000, lower_is_better=True)
     def grade_level(self, text: str) -> Judgement:
         """The grade of school by Flesch and Kincaid, 0.39 · words / sentences + 11.8 · syllables / words − 15.59.
 
         Undefined as `reading_ease` is. Source: J. P. Kincaid et al., "Derivation of new readability formulas for Navy
         enlisted personnel" (1975).
         """
-        why = judged_english(text_of("text", text))
-        counts = None if why else _count(text)
-        if counts is None:
-            return Judgement.undefined(why or _NOTHING)
+        counts = _count(text_of("text", text))
+        if isinstance(counts, str):
+            return Judgement.undefined(counts)
         return Judgement(counts.grade, {"reason": f"grade {counts.grade:.1f}; {counts}", **counts._asdict()})
 
-    @from_0_to_1
-    @longest(1_000_000)
+    @longest(1_000_000, share=True)
     def readability(self, text: str) -> Judgement:
         """The reading ease from 0 to 1: divided by 100, and cut off at both ends."""
         value, meta = self.reading_ease(text)
@@ -102,11 +98,13 @@ class _Counts(NamedTuple):
         return f"{words}, {self.sentences} sentences of {self.words / self.sentences:.1f} words"
 
 
-def _count(text: str) -> _Counts | None:
-    """The words, sentences and syllables of a text; None without words."""
+def _count(text: str) -> _Counts | str:
+    """The words, sentences and syllables of a text, or why they cannot be counted."""
+    if (why := judged_english(text)) is not None:
+        return why
     in_sentences = [found for one in sentences(text) if (found := _WORD.findall(_without_accents(one.text)))]
     words = [word for found in in_sentences for word in found]
-    return _Counts(len(words), len(in_sentences), sum(map(syllables_of, words))) if words else None
+    return _Counts(len(words), len(in_sentences), sum(map(syllables_of, words))) if words else _NOTHING
 
 
 def _without_accents(text: str) -> str:

@@ -11,7 +11,7 @@ from evaluand.core.fingerprint import Identity
 from evaluand.core.parameters import Within
 from evaluand.engine.sandbox.limits import Limits
 from evaluand.engine.sandbox.running import IMAGE, Ended, require_sandbox, run_program
-from evaluand.evaluation.scorer import NOTHING_EXPECTED, Score, TextScorer, unread, wrong_parameter
+from evaluand.evaluation.scorer import Score, TextScorer, unread, wrong_parameter
 from evaluand.evaluation.written_code import names_tested, read_program
 from evaluand.models.extraction import COLUMN, Extraction
 
@@ -63,6 +63,7 @@ class CodeTests(TextScorer):
     kind = "code_tests"
     version = 2
     ranges: ClassVar = {"value": (0.0, 1.0)}
+    columns: ClassVar = {COLUMN: "json"}
 
     timeout: Annotated[float, Within(0, 3600, above=True)] = 10.0
     memory: Annotated[int, Within(_LEAST_MEMORY, 1 << 20)] = 1024
@@ -75,10 +76,6 @@ class CodeTests(TextScorer):
         if not isinstance(image, str) or not _IMAGE.fullmatch(image):
             raise wrong_parameter(self, "image", f"give the name of an image, such as {IMAGE}")
 
-    @property
-    def columns(self) -> Mapping[str, str]:
-        return {COLUMN: "json"}
-
     def identify(self) -> Identity:
         """The image is part of it where it is not the usual one."""
         identity = super().identify()
@@ -89,16 +86,13 @@ class CodeTests(TextScorer):
         """Raises a SpecError if there is no sandbox here."""
         require_sandbox(self.image, allow_unsandboxed=self.allow_unsandboxed)
 
-    def score(self, output: Any, expected: Any) -> Score:
-        """Runs the program and its tests; a DataError if the expected value is neither of these."""
-        if expected is None:
-            return NOTHING_EXPECTED
-        tests = _Tests.of(expected)
+    def grade(self, output: Any, truth: "_Tests", *others: Any) -> Score:
+        """Runs the program and its tests."""
         if not isinstance(output, str):
             return unread(f"the output is {described(output)}, not text")
         limits = Limits(timeout=self.timeout, memory=self.memory)
-        read = read_program(output, tests.wanted, tests.prompt)
-        parts = tests.after(read.text or "")
+        read = read_program(output, truth.wanted, truth.prompt)
+        parts = truth.after(read.text or "")
         return _graded(run_program(parts, limits, image=self.image, allow_unsandboxed=self.allow_unsandboxed), read)
 
     def read_expected(self, expected: Any) -> "_Tests":

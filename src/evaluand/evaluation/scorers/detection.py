@@ -8,18 +8,18 @@ and `mean_average_precision` computes the result.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from evaluand.core.errors import DataError, described
 from evaluand.core.parameters import Text
 from evaluand.evaluation.image_objects import read_flag, read_label, read_object_mask
-from evaluand.evaluation.scorer import NO_ANSWER, NOTHING_EXPECTED, Score, Scorer
+from evaluand.evaluation.scorer import NO_ANSWER, ExpectationScorer, Score, read_field
 from evaluand.metrics.detection.masks import box_and_area
 from evaluand.metrics.detection.outlines import flat_numbers, read_outline
 
 
 @dataclass(frozen=True, kw_only=True)
-class Detection(Scorer):
+class Detection(ExpectationScorer):
     """Columns `truths` and `detections` with the boxes of an image; `n_expected` and `n_predicted` count them.
 
     Output and expected are lists of objects, each with a box and a label. A detected object may have a confidence; an
@@ -52,6 +52,8 @@ class Detection(Scorer):
     kind = "detection"
     version = 1
     cheap = True
+    columns: ClassVar = {"truths": "json", "detections": "json", "n_expected": "int64", "n_predicted": "int64"}
+    readable = tuple(columns)
 
     box_key: Text = "box"
     label_key: Text = "label"
@@ -60,39 +62,22 @@ class Detection(Scorer):
     mask_key: Text = "mask"
     area_key: Text = "area"
 
-    @property
-    def columns(self) -> Mapping[str, str]:
-        """Boxes as columns of equal length; `truths` and `n_expected` are set even without an answer."""
-        return {"truths": "json", "detections": "json", "n_expected": "int64", "n_predicted": "int64"}
-
-    @property
-    def readable(self) -> tuple[str, ...]:
-        return tuple(self.columns)
-
-    def score(self, output: Any, expected: Any) -> Score:
-        """The boxes of both sides as columns; a DataError names an invalid one."""
-        if expected is None:
-            return NOTHING_EXPECTED
+    def grade(self, output: Any, truth: dict[str, list[Any]], *others: Any) -> Score:
+        """The boxes of both sides as columns."""
         if output is None:
-            return NO_ANSWER._replace(columns=self.unanswered(expected))
-        truths, detections = self._boxes("expected", expected), self._boxes("detected", output)
+            return self.abstained(NO_ANSWER.reason, truth)
+        truths, detections = truth, self._boxes("detected", output)
         if truths["box"] and detections["box"] and ("label" in truths) != ("label" in detections):
             with_, without = ("expected", "detected") if "label" in truths else ("detected", "expected")
             raise DataError(f"the {with_} boxes have labels and the {without} ones have none; give both, or neither")
-        columns = {"truths": truths, "detections": detections}
-        counts = {"n_expected": len(truths["box"]), "n_predicted": len(detections["box"])}
-        return Score(columns=columns | counts)
+        found = {"detections": detections, "n_predicted": len(detections["box"])}
+        return Score(columns=self.columns_of(truths) | found)
 
-    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
-        self._boxes("expected", expected)
-        for output in outputs:
-            self.score(output, expected)
+    def read_expected(self, expected: Any) -> dict[str, list[Any]]:
+        return self._boxes("expected", expected)
 
-    def unanswered(self, expected: Any) -> Mapping[str, Any] | None:
-        if expected is None:
-            return None
-        truths = self._boxes("expected", expected)
-        return {"truths": truths, "n_expected": len(truths["box"])}
+    def columns_of(self, truth: dict[str, list[Any]]) -> dict[str, Any]:
+        return {"truths": truth, "n_expected": len(truth["box"])}
 
     def _boxes(self, what: str, value: Any) -> dict[str, list[Any]]:
         """The boxes of a list as columns, without the columns that no box has."""
@@ -103,9 +88,8 @@ class Detection(Scorer):
             name = f"{what} box {place}"
             parts = item if isinstance(item, Mapping) else {self.box_key: item}
             mask = parts.get(self.mask_key)
-            if mask is None and self.box_key not in parts:
-                keys = ", ".join(map(repr, parts)) or "no keys"
-                raise DataError(f"{name} has {keys} and not {self.box_key!r}; name its keys with box_key, label_key …")
+            if mask is None:
+                read_field(name, parts, self.box_key, "; name its keys with box_key, label_key …")
             found["mask"].append(None if mask is None else read_object_mask(name, mask))
             around = None if mask is None else box_and_area(found["mask"][-1])[0]
             found["box"].append(around or _box(name, parts[self.box_key]))

@@ -18,6 +18,8 @@ from evaluand.evaluation.scorer import (
     Score,
     Scorer,
     are_equal,
+    is_number,
+    read_field,
     value_kind,
 )
 
@@ -80,11 +82,8 @@ class ExactMatch(Scorer):
 
     def _equal(self, output: Any, expected: Any) -> bool:
         if isinstance(output, str) and isinstance(expected, str):
-            return output == expected or self._normal(output) == self._normal(expected)
+            return output == expected or normal_form(output, self.normalise) == normal_form(expected, self.normalise)
         return _same(output, expected)
-
-    def _normal(self, text: str) -> str:
-        return normal_form(text, self.normalise)
 
 
 _NOTHING_ACCEPTABLE: Final = Score.abstained("the list of acceptable answers is empty")
@@ -201,10 +200,7 @@ class TopK(ExactMatch):
     def _ranking(self, output: Any) -> Any:
         ranking = output
         if self.ranking_key is not None and isinstance(output, Mapping):
-            if self.ranking_key not in output:
-                keys = ", ".join(map(repr, output)) or "no keys"
-                raise DataError(f"there is no ranking: the output has {keys} and not {self.ranking_key!r}")
-            ranking = output[self.ranking_key]
+            ranking = read_field("there is no ranking: the output", output, self.ranking_key)
         if ranking is not None and not isinstance(ranking, list | tuple | Mapping):
             raise DataError(
                 f"the ranking is {described(ranking)}, not a list of labels or an object label → score; where a task"
@@ -215,7 +211,7 @@ class TopK(ExactMatch):
     def _first(self, scores: Mapping[str, Any]) -> list[str]:
         """The labels that are among the first k however equal scores are ordered."""
         for label, score in scores.items():
-            if not isinstance(score, int | float) or isinstance(score, bool) or math.isnan(score):
+            if not is_number(score) or math.isnan(score):
                 raise DataError(f"the score of {label!r} is {described(score)}, not a number")
         least = sorted(scores.values(), reverse=True)[self.k :][:1]
         return [label for label, score in scores.items() if not least or score > least[0]]

@@ -6,16 +6,17 @@ from functools import cached_property
 from typing import Any, Final
 
 from evaluand.core.errors import nearest
-from evaluand.core.fingerprint import Identity
+from evaluand.evaluation.feedback.calls import call_reader
 from evaluand.evaluation.feedback.feedback import Feedback
 from evaluand.evaluation.feedback.references import AGGREGATES, aggregate_called
-from evaluand.evaluation.scorer import CallReader, Scorer, wrong_parameter
+from evaluand.evaluation.scorer import CallReader, WrappedScorer, wrong_parameter
 
+_OPTIONS: Final = ("name", "higher_is_better", "combinations", "if_missing", "if_exists", "on_error", "version")
 SHORTHANDS: Final = ("default", "input", "output", "input_output")
 
 
 @dataclass(frozen=True, kw_only=True)
-class FeedbackKind(Scorer):
+class FeedbackKind(WrappedScorer):
     """Judges what happened within a call: a function of parts of its record, the app and the example.
 
     Where a selector finds several values, the function is called with each combination of them. All calls are stored
@@ -63,24 +64,15 @@ class FeedbackKind(Scorer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.feedback.check()
+        self.scorer.check()
         for name in ("name", "higher_is_better"):  # as recordings and leaderboards read them
-            object.__setattr__(self, name, getattr(self.feedback, name))
+            object.__setattr__(self, name, getattr(self.scorer, name))
 
     @cached_property
-    def feedback(self) -> Feedback:
+    def scorer(self) -> Feedback:
         """The feedback itself."""
-        unbound = Feedback(
-            self.implementation,
-            name=self.name,
-            higher_is_better=self.higher_is_better,
-            aggregate=self._aggregate,
-            combinations=self.combinations,
-            if_missing=self.if_missing,
-            if_exists=self.if_exists,
-            on_error=self.on_error,
-            version=self.version,
-        )
+        options = {name: getattr(self, name) for name in _OPTIONS}
+        unbound = Feedback(self.implementation, aggregate=self._aggregate, **options)
         if isinstance(self.on, dict):
             return unbound.on(**self.on)
         if not isinstance(self.on, str):
@@ -98,47 +90,10 @@ class FeedbackKind(Scorer):
             raise wrong_parameter(self, "aggregate", f"give one of {', '.join(AGGREGATES)}, or file.py:name")
         return aggregate_called(self.aggregate)
 
-    @property
-    def arguments(self) -> tuple[str, ...]:
-        return self.feedback.arguments
-
-    @property
-    def columns(self) -> Mapping[str, str]:
-        return self.feedback.columns
-
-    @property
-    def is_judge(self) -> bool:  # type: ignore[override]
-        return self.feedback.is_judge
-
-    @property
-    def ranges(self) -> Mapping[str, tuple[float, float]]:  # type: ignore[override]
-        return self.feedback.ranges
-
-    @property
-    def is_async(self) -> bool:
-        return self.feedback.is_async
-
-    @property
-    def sees_times(self) -> bool:
-        return self.feedback.sees_times
-
     @classmethod
     def call_reader(cls, spec: Mapping[str, Any]) -> CallReader | None:
-        return Feedback.call_reader(spec)
-
-    def check_example(self, example: Mapping[str, Any]) -> None:
-        self.feedback.check_example(example)
-
-    def check_app(self, app: Mapping[str, Any]) -> None:
-        self.feedback.check_app(app)
+        return call_reader(spec)
 
     def to_json(self, *, check: bool = True) -> dict[str, Any]:
         """The definition of the feedback itself, as JSON-like data; see `Feedback.to_json`."""
-        return self.feedback.to_json(check=check)
-
-    def identify(self) -> Identity:
-        return self.feedback.identify()
-
-    def score(self, source: Mapping[str, Any]) -> Any:  # type: ignore[override]
-        """Grades one source."""
-        return self.feedback.score(source)
+        return self.scorer.to_json(check=check)

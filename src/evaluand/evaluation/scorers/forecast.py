@@ -2,21 +2,21 @@
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from evaluand.core.errors import DataError, SpecError, described
 from evaluand.core.parameters import Text, Within
 from evaluand.core.selector import Selector
-from evaluand.evaluation.scorer import NO_ANSWER, NOTHING_EXPECTED, Score, Scorer
+from evaluand.evaluation.scorer import NO_ANSWER, ExpectationScorer, Score, read_number
 from evaluand.metrics.forecasts import seasonal_naive_scale
 
 Point = Literal["median", "mean"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Forecast(Scorer):
+class Forecast(ExpectationScorer):
     """Columns `truth`, `prediction`, `scale`, `samples`, `levels` and `quantiles` for metrics of forecasts.
 
     The output is a number, a list of samples, or an object with a `prediction`, `samples` and `quantiles`, an object
@@ -45,6 +45,12 @@ class Forecast(Scorer):
     version = 1
     cheap = True
     by_target = True
+    columns: ClassVar = {
+        **dict.fromkeys(("truth", "prediction", "scale"), "double"),
+        **dict.fromkeys(("samples", "levels", "quantiles"), "numbers"),
+        "weight": "double",
+    }
+    readable = tuple(columns)
 
     scale: Text | None = None
     history: Text | None = None
@@ -62,38 +68,23 @@ class Forecast(Scorer):
                 Selector(path)
 
     @property
-    def columns(self) -> Mapping[str, str]:
-        points = dict.fromkeys(("truth", "prediction", "scale"), "double")
-        return {**points, **dict.fromkeys(("samples", "levels", "quantiles"), "numbers"), "weight": "double"}
-
-    @property
-    def readable(self) -> tuple[str, ...]:
-        return tuple(self.columns)
-
-    @property
     def arguments(self) -> tuple[str, ...]:
         known = ("output", "expected", "weight")
         return known if self.scale is None and self.history is None else (*known, "example")
 
-    def score(self, output: Any, expected: Any, weight: float | None = None, example: Any = None) -> Score:
-        """The columns of one forecast; a DataError names what is no number, level or sample."""
-        if expected is None:
-            return NOTHING_EXPECTED
-        truth = _number("truth", expected)
+    def grade(self, output: Any, truth: float, *others: Any) -> Score:
+        """The columns of one forecast."""
         if output is None:
-            return NO_ANSWER._replace(columns={"truth": truth})
+            return self.abstained(NO_ANSWER.reason, truth)
+        weight, example = (*others, None, None)[:2]
         columns = {"truth": truth, **self._distribution(output), "scale": self._scale(example)}
-        columns["weight"] = None if weight is None else _number("weight", weight)
-        return Score(columns=columns)
+        return Score(columns=columns | {"weight": None if weight is None else read_number("the weight", weight)})
 
-    def unanswered(self, expected: Any) -> Mapping[str, Any] | None:
-        return None if expected is None else {"truth": _number("truth", expected)}
+    def read_expected(self, expected: Any) -> float:
+        return read_number("the truth", expected)
 
-    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
-        _number("truth", expected)
-        for output in outputs:
-            if output is not None:
-                self._distribution(output)
+    def columns_of(self, truth: float) -> Mapping[str, Any]:
+        return {"truth": truth}
 
     def _distribution(self, output: Any) -> dict[str, Any]:
         """The point, samples and quantiles of an output."""
@@ -108,7 +99,7 @@ class Forecast(Scorer):
         by_level = _quantiles(fields.get("quantiles"))
         stated = fields.get("prediction")
         if stated is not None:
-            point: float | None = _number("prediction", stated)
+            point: float | None = read_number("the prediction", stated)
         elif 0.5 in by_level:
             point = by_level[0.5]
         else:
@@ -125,10 +116,7 @@ class Forecast(Scorer):
         if found is None:
             raise DataError(f"the example has nothing at {path!r}; name a path such as 'metadata.scale'")
         if self.scale is not None:
-            scale = _number("scale", found)
-            if scale < 0:
-                raise DataError(f"the scale is {scale:g}; a scale is 0 or more")
-            return scale
+            return read_number("the scale", found, 0)
         scale = seasonal_naive_scale(_numbers("history", found), self.season)
         return None if math.isnan(scale) else scale
 
@@ -152,23 +140,11 @@ def _quantiles(values: Any) -> dict[float, float]:
             raise DataError(f"the quantiles have the level {text!r}; levels lie between 0 and 1")
         if level in found:
             raise DataError(f"the quantiles have the level {level:g} twice")
-        found[level] = _number(f"quantile {text}", value)
+        found[level] = read_number(f"quantile {text}", value)
     return dict(sorted(found.items()))
 
 
 def _numbers(name: str, values: Any) -> list[float]:
     if not isinstance(values, list | tuple) or not values:
         raise DataError(f"{name} are {described(values)}, not a list of numbers")
-    return [_number(name, value) for value in values]
-
-
-def _number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise DataError(f"{name}: {described(value)} is not a number")
-    try:
-        number = float(value)
-    except OverflowError:
-        raise DataError(f"{name}: {described(value)} is too large for a number of 64 bits") from None
-    if not math.isfinite(number):
-        raise DataError(f"{name}: {number} is not a finite number")
-    return number
+    return [read_number(f"one of the {name}", value) for value in values]

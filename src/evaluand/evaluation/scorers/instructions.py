@@ -17,10 +17,12 @@ from typing import Any, ClassVar, Final
 from evaluand.core.errors import DataError, described, nearest
 from evaluand.core.text.language import language_of, require_language
 from evaluand.core.text.sentences import ABBREVIATIONS, BEGINNINGS
-from evaluand.evaluation.scorer import NOTHING_EXPECTED, Score, TextScorer
+from evaluand.evaluation.scorer import Score, TextScorer
 
 Instruction = tuple[str, Mapping[str, Any]]
 """An instruction: its name, and its parameters."""
+
+_COUNTS: Final = ("correct", "partial", "n_expected", "n_predicted")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +63,7 @@ class Instructions(TextScorer):
     version = 1
     cheap = True
     ranges: ClassVar = {"value": (0.0, 1.0)}
+    columns: ClassVar = dict.fromkeys(_COUNTS, "int64") | {"by_tag": "json"}  # by the names that `recall` reads
 
     detect_language: bool = False
 
@@ -69,40 +72,28 @@ class Instructions(TextScorer):
         if self.detect_language:
             require_language(self.kind)
 
-    @property
-    def columns(self) -> Mapping[str, str]:
-        """How many instructions there are and how many are followed, under the names that `recall` reads."""
-        return dict.fromkeys(_COUNTS, "int64") | {"by_tag": "json"}
-
-    def score(self, output: Any, expected: Any) -> Score:
-        """Checks each instruction; a DataError if one is unknown, or its parameters are."""
-        if expected is None:
-            return NOTHING_EXPECTED
-        instructions = _read(expected)
+    def grade(self, output: Any, truth: list[Instruction], *others: Any) -> Score:
+        """Checks each instruction."""
         if not isinstance(output, str):
-            return self._abstained(f"the output is {described(output)}, not text", instructions)
-        if not self.detect_language and any(name == _LANGUAGE for name, _ in instructions):
-            return self._abstained(f"{_LANGUAGE} needs detect_language: true", instructions)
-        followed = [bool(output.strip()) and self._follows(output, *given) for given in instructions]
-        broken = [name for (name, _), is_followed in zip(instructions, followed, strict=True) if not is_followed]
+            return self.abstained(f"the output is {described(output)}, not text", truth)
+        if not self.detect_language and any(name == _LANGUAGE for name, _ in truth):
+            return self.abstained(f"{_LANGUAGE} needs detect_language: true", truth)
+        followed = [bool(output.strip()) and self._follows(output, *given) for given in truth]
+        broken = [name for (name, _), is_followed in zip(truth, followed, strict=True) if not is_followed]
         why = f"not followed: {', '.join(broken)}" if broken else None
-        return Score(float(not broken), explanation=why, columns=_counted(instructions, followed))
+        return Score(float(not broken), explanation=why, columns=_counted(truth, followed))
 
     def read_expected(self, expected: Any) -> list[Instruction]:
         return _read(expected)
 
-    def unanswered(self, expected: Any) -> Mapping[str, Any] | None:
-        return None if expected is None else {"n_expected": len(_read(expected))}
-
-    def _abstained(self, reason: str, instructions: Sequence[Instruction]) -> Score:
-        return Score(status="abstained", reason=reason, columns={"n_expected": len(instructions)})
+    def columns_of(self, truth: list[Instruction]) -> Mapping[str, Any]:
+        return {"n_expected": len(truth)}
 
     def _follows(self, reply: str, name: str, parameters: Mapping[str, Any]) -> bool:
         in_english = name in _IN_ENGLISH and self.detect_language
         return bool(_CHECKS[name](reply, **parameters)) and (not in_english or _is_in(reply.lower(), "en"))
 
 
-_COUNTS: Final = ("correct", "partial", "n_expected", "n_predicted")
 _LANGUAGE: Final = "language:response_language"
 _IN_ENGLISH: Final = ("change_case:english_capital", "change_case:english_lowercase")
 
@@ -188,8 +179,9 @@ def _letter_frequency(reply: str, letter: str, let_frequency: int, let_relation:
     return _compare(reply.lower().count(letter.lower()), let_relation, let_frequency)
 
 
-def _in_language(reply: str, language: str) -> bool:
-    return _is_in(reply, language)
+def _is_in(reply: str, language: str) -> bool:
+    found = language_of(reply)
+    return found is not None and found.code == language
 
 
 def _sentences(reply: str, num_sentences: int, relation: str) -> bool:
@@ -294,7 +286,7 @@ _CHECKS: Final[Mapping[str, Callable[..., bool]]] = {
     "keywords:forbidden_words": _forbidden,
     "keywords:frequency": _frequency,
     "keywords:letter_frequency": _letter_frequency,
-    _LANGUAGE: _in_language,
+    _LANGUAGE: _is_in,
     "length_constraints:nth_paragraph_first_word": _nth_paragraph,
     "length_constraints:number_paragraphs": _paragraphs,
     "length_constraints:number_sentences": _sentences,
@@ -322,11 +314,6 @@ def _divided(reply: str, divider: str) -> list[str]:
     """The parts between dividers; none where one is empty, apart from those before the first and after the last."""
     parts = [part.strip() for part in reply.split(divider)]
     return [part for part in parts if part] if all(parts[1:-1]) else []
-
-
-def _is_in(reply: str, language: str) -> bool:
-    found = language_of(reply)
-    return found is not None and found.code == language
 
 
 def count_sentences(text: str) -> int:

@@ -7,7 +7,7 @@ which line and column it breaks. Strictly JSON: no comments, no `NaN`, no key tw
 
 import json
 import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,10 +18,9 @@ from evaluand.core.json_like import escape_surrogates
 from evaluand.core.parameters import Within
 from evaluand.evaluation.scorer import (
     ARITHMETIC,
-    NOTHING_EXPECTED,
     RIGHT,
+    ExpectationScorer,
     Score,
-    Scorer,
     are_equal,
     as_decimal,
     is_number,
@@ -38,7 +37,7 @@ _Difference = tuple[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class JsonEquality(Scorer):
+class JsonEquality(ExpectationScorer):
     """1 where the output is the expected JSON, else 0, with the first difference as the explanation.
 
     Outputs and expected values are JSON text or data. The order of keys never matters. Numbers compare by value, `1`
@@ -65,6 +64,7 @@ class JsonEquality(Scorer):
     version = 2
     cheap = True
     ranges: ClassVar = {"value": (0.0, 1.0)}
+    columns: ClassVar = {COLUMN: "json"}
 
     ignore: tuple[str, ...] = ()
     unordered: bool = False
@@ -79,11 +79,8 @@ class JsonEquality(Scorer):
         super().__post_init__()
         _ = self._ignored_paths
 
-    def score(self, output: Any, expected: Any) -> Score:
-        """Compares one answer; a DataError if the expected text is not JSON, or either side is nested too deeply."""
-        if expected is None:
-            return NOTHING_EXPECTED
-        truth = self._truth(expected)
+    def grade(self, output: Any, truth: Any, *others: Any) -> Score:
+        """Compares one answer; a DataError if either side is nested too deeply."""
         if not isinstance(output, str):
             return self._compared(output, truth)
         try:
@@ -99,14 +96,7 @@ class JsonEquality(Scorer):
             read = Extraction(text, "JSON in the reply")
         return self._compared(answer, truth)._replace(columns={COLUMN: read.data})
 
-    @property
-    def columns(self) -> Mapping[str, str]:
-        return {COLUMN: "json"}
-
-    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
-        self._truth(expected)
-
-    def _truth(self, expected: Any) -> Any:
+    def read_expected(self, expected: Any) -> Any:
         try:
             return self._parsed(expected) if isinstance(expected, str) else expected
         except ValueError as error:
@@ -169,13 +159,13 @@ class JsonEquality(Scorer):
         return _difference_of_lengths(a, b)
 
     def _difference_of_sets(self, a: Sequence[Any], b: Sequence[Any]) -> _Difference | None:
-        lone = self._without_partner(a, b) if self.tolerance else _first_beyond(b, a)
+        if self.tolerance:
+            lone = _unmatched([[j for j, left in enumerate(a) if not self._difference(left, right)] for right in b])
+        else:
+            lone = _first_beyond(b, a)
         if lone is not None:
             return f"[{lone}]", f"no item equals {_shown(b[lone])}"
         return _difference_of_lengths(a, b)
-
-    def _without_partner(self, a: Sequence[Any], b: Sequence[Any]) -> int | None:
-        return _unmatched([[j for j, left in enumerate(a) if self._difference(left, right) is None] for right in b])
 
     def _equal_scalars(self, a: Any, b: Any) -> bool:
         return are_equal(a, b) or (self.tolerance > 0 and is_number(a) and is_number(b) and self._close(a, b))
@@ -234,20 +224,14 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _path_of(entry: str) -> _Path:
     """The steps of a path; empty where it cannot be read."""
     steps: list[str | int | None] = []
-    at = 1
-    while at < len(entry):
-        match = _STEP.match(entry, at)
-        if match is None:
+    end = 1
+    for match in _STEP.finditer(entry, end):
+        if match.start() != end:
             return ()
-        name, index, quoted = match["name"], match["index"], match["quoted"]
-        if quoted is not None:
-            steps.append(quoted[1:-1])
-        elif name is not None:
-            steps.append(name)
-        else:
-            steps.append(None if index == "*" else int(index))
-        at = match.end()
-    return tuple(steps)
+        name, index, quoted = match.groups()
+        steps.append(name or (quoted[1:-1] if quoted else None if index == "*" else int(index)))
+        end = match.end()
+    return tuple(steps) if end == len(entry) else ()
 
 
 def _pruned(value: Any, keys: frozenset[str], paths: Sequence[_Path]) -> Any:
@@ -303,33 +287,21 @@ def _unmatched(options: Sequence[Sequence[int]]) -> int | None:
     partner: dict[int, int] = {}
     for start in range(len(options)):
         asked: dict[int, int] = {}
-        queue = deque([start])
-        free = None
-        while queue and free is None:
-            one = queue.popleft()
-            for other in options[one]:
-                if other in asked:
-                    continue
-                asked[other] = one
-                if other not in owner:
-                    free = other
-                    break
-                queue.append(owner[other])
+        queue, free = [start], None
+        for item in queue:
+            new = {other: item for other in options[item] if other not in asked}
+            asked |= new
+            free = next((other for other in new if other not in owner), None)
+            if free is not None:
+                break
+            queue += [owner[other] for other in new]
         if free is None:
             return start
-        _reassign(free, asked, owner, partner)
+        while free is not None:  # only the first item had no partner
+            item = asked[free]
+            owner[free] = item
+            partner[item], free = free, partner.get(item)
     return None
-
-
-def _reassign(free: int, asked: Mapping[int, int], owner: dict[int, int], partner: dict[int, int]) -> None:
-    other = free
-    while True:
-        one = asked[other]
-        previous = partner.get(one)
-        owner[other], partner[one] = one, other
-        if previous is None:  # only the one who started had none
-            return
-        other = previous
 
 
 def _step(key: Any) -> str:
@@ -347,4 +319,4 @@ def _shown(value: Any) -> str:
     return described(value).removeprefix("the integer ")
 
 
-_STEP: Final = re.compile(r"""\.(?P<name>[^.\[\]"']+)|\[(?P<index>\*|\d+)\]|\[(?P<quoted>"[^"]+"|'[^']+')\]""")
+_STEP: Final = re.compile(r"""\.([^.\[\]"']+)|\[(\*|\d+)\]|\[("[^"]+"|'[^']+')\]""")

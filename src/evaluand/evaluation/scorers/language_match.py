@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from evaluand.core.errors import DataError, described
+from evaluand.core.errors import described
 from evaluand.core.parameters import Text, Within
 from evaluand.core.text.language import Language, known_languages, language_mixture, language_of, require_language
-from evaluand.evaluation.scorer import Score, Scorer, wrong_parameter
+from evaluand.evaluation.scorer import Score, Scorer, read_field, wrong_parameter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,9 +66,7 @@ class LanguageMatch(Scorer):
     def _text(self, input: Any) -> Any:
         if self.input_key is None or not isinstance(input, Mapping):
             return input
-        if self.input_key not in input:
-            raise DataError(f"the input has {', '.join(map(repr, input)) or 'no keys'} and not {self.input_key!r}")
-        return input[self.input_key]
+        return read_field("the input", input, self.input_key)
 
     def _detect(self, what: str, text: Any) -> str | Score:
         """The language of a text, or an abstained score if it cannot be detected."""

@@ -23,7 +23,7 @@ import selectors
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,20 +33,13 @@ from evaluand.core.errors import DataError, described
 from evaluand.core.parameters import Within
 from evaluand.core.system import call_after_fork
 from evaluand.evaluation.final_answer import Region, Unreadable, final_answer
-from evaluand.evaluation.scorer import (
-    NOTHING_EXPECTED,
-    Score,
-    Scorer,
-    is_number,
-    require_extra,
-    unread,
-)
+from evaluand.evaluation.scorer import ExpectationScorer, Score, is_number, unread
 from evaluand.evaluation.written_numbers import Numbers, Quantity, are_equal, without_unit
 from evaluand.models.extraction import COLUMN, Extraction
 
 
 @dataclass(frozen=True, kw_only=True)
-class MathEqual(Scorer):
+class MathEqual(ExpectationScorer):
     r"""1 where the answer is mathematically equal to the expected one, 0 where it is not; the answer is the `label`.
 
     Abstains where the answer or its equality is not known for sure, and where a question exceeds a limit.
@@ -65,30 +58,17 @@ class MathEqual(Scorer):
 
     kind = "math_equal"
     version = 1
+    needs = ("latex2sympy2_extended", "math")
     ranges: ClassVar = {"value": (0.0, 1.0)}
+    columns: ClassVar = {COLUMN: "json"}
 
     timeout: Annotated[float, Within(0, 1 << 20, above=True)] = 5.0
     memory: Annotated[int, Within(1, 1 << 20)] = 2048
 
-    def __post_init__(self) -> None:
-        require_extra(self, "latex2sympy2_extended", "math", "latex2sympy2-extended")
-        super().__post_init__()
-
-    @property
-    def columns(self) -> Mapping[str, str]:
-        return {COLUMN: "json"}
-
     def close(self) -> None:
         _CHILD.close()
 
-    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
-        self._truth(expected)
-
-    def score(self, output: Any, expected: Any) -> Score:
-        """Compares two answers; a DataError if the expected one cannot be read."""
-        if expected is None:
-            return NOTHING_EXPECTED
-        truth = self._truth(expected)
+    def grade(self, output: Any, truth: _Answer, *others: Any) -> Score:
         try:
             answer, region = _read(output)
             right = self._equal(answer, truth)
@@ -98,7 +78,7 @@ class MathEqual(Scorer):
         explanation = None if right else f"{region.text[:_SHOWN]} ≠ {truth.text[:_SHOWN]}"
         return Score(float(right), region.text[:_SHOWN], None, explanation, columns={COLUMN: extraction.data})
 
-    def _truth(self, expected: Any) -> _Answer:
+    def read_expected(self, expected: Any) -> _Answer:
         try:
             truth, _ = _read(expected)
             if truth.quantity is None and truth.word is None:

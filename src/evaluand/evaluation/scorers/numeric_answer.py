@@ -5,7 +5,6 @@ What is read and what abstains: `docs/howto/scorers.md`.
 """
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -14,19 +13,13 @@ from typing import Annotated, Any, ClassVar, Literal
 from evaluand.core.errors import DataError, described
 from evaluand.core.parameters import Text, Within
 from evaluand.evaluation.final_answer import BOXED, STATED, Region, Unreadable, final_answer
-from evaluand.evaluation.scorer import (
-    NOTHING_EXPECTED,
-    Score,
-    Scorer,
-    as_decimal,
-    unread,
-)
+from evaluand.evaluation.scorer import ExpectationScorer, Score, as_decimal, unread
 from evaluand.evaluation.written_numbers import Numbers, Quantity, are_equal, plain_quantity
 from evaluand.models.extraction import COLUMN, Extraction
 
 
 @dataclass(frozen=True, kw_only=True)
-class NumericAnswer(Scorer):
+class NumericAnswer(ExpectationScorer):
     """1 where the number in the output is the expected one, 0 where it is another; the number's text is the `label`.
 
     Outputs and expected values may be text or numbers. Abstains where no number can be read for sure: no marker, no
@@ -53,6 +46,7 @@ class NumericAnswer(Scorer):
     version = 3
     cheap = True
     ranges: ClassVar = {"value": (0.0, 1.0)}
+    columns: ClassVar = {COLUMN: "json"}
 
     after: Text | None = None
     expected_after: Text | None = None
@@ -61,15 +55,7 @@ class NumericAnswer(Scorer):
     relative: Annotated[float, Within(0)] = 0
     fractions: bool = True
 
-    @property
-    def columns(self) -> Mapping[str, str]:
-        return {COLUMN: "json"}
-
-    def score(self, output: Any, expected: Any) -> Score:
-        """Grades one number; a DataError if none is expected that can be read."""
-        if expected is None:
-            return NOTHING_EXPECTED
-        truth = self._truth(expected)
+    def grade(self, output: Any, truth: Quantity, *others: Any) -> Score:
         try:
             answer, extraction = self._read(output, self.after)
             right = are_equal(answer, truth, self._close if self.tolerance or self.relative else None)
@@ -78,10 +64,7 @@ class NumericAnswer(Scorer):
         explanation = None if right else f"{answer} ≠ {truth}"
         return Score(float(right), answer.text, None, explanation, columns={COLUMN: extraction.data})
 
-    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
-        self._truth(expected)
-
-    def _truth(self, expected: Any) -> Quantity:
+    def read_expected(self, expected: Any) -> Quantity:
         try:
             return self._read(expected, self.expected_after)[0]
         except Unreadable as error:

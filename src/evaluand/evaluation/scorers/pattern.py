@@ -20,6 +20,7 @@ from evaluand.evaluation.scorer import (
     NOTHING_EXPECTED,
     RIGHT,
     WRONG,
+    ExpectationScorer,
     Score,
     Scorer,
     unread,
@@ -144,7 +145,7 @@ class Pattern(Scorer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Includes(Scorer):
+class Includes(ExpectationScorer):
     """1 where the output, a text, contains the expected text, 0 where it does not; in their normal form, see
     `evaluand.core.text.normal_form`.
 
@@ -186,23 +187,22 @@ class Includes(Scorer):
         if self.any_of and self.all_of:
             raise wrong_parameter(self, "all_of", "set any_of or all_of, not both")
 
-    def score(self, output: Any, expected: Any) -> Score:
-        """Looks for what was expected; a DataError if that is not text, or a list of texts where it may be one."""
-        if expected is None:
-            return NOTHING_EXPECTED
-        wanted = self._wanted(expected)
-        if not wanted:
+    def grade(self, output: Any, truth: list[str], *others: Any) -> Score:
+        """Looks for what was expected."""
+        if not truth:
             return Score.abstained("the list of expected texts is empty")
-        if "" in wanted:
+        if "" in truth:
             return Score.abstained("the expected text is empty; every text includes it")
         if not isinstance(output, str):
             return Score.abstained(f"the output is {described(output)}, not text")
-        return self._graded(output, wanted)
+        text = self._normal(output)
+        if self.any_of:
+            found = next((want for want in truth if self._has(text, want)), None)
+            return Score(1.0, found) if found is not None else _lacking(truth)
+        missing = [want for want in truth if not self._has(text, want)]
+        return _lacking(missing) if missing else RIGHT
 
-    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
-        self._wanted(expected)
-
-    def _wanted(self, expected: Any) -> list[str]:
+    def read_expected(self, expected: Any) -> list[str]:
         several = self.any_of or self.all_of
         wanted = list(expected) if several and isinstance(expected, list | tuple) else [expected]
         for text in wanted:
@@ -210,14 +210,6 @@ class Includes(Scorer):
                 remedy = "" if several else "; for a list, set any_of or all_of"
                 raise DataError(f"the expected value is {described(text)}; includes looks for text{remedy}")
         return wanted
-
-    def _graded(self, output: str, wanted: list[str]) -> Score:
-        text = self._normal(output)
-        if self.any_of:
-            found = next((want for want in wanted if self._has(text, want)), None)
-            return Score(1.0, found) if found is not None else _lacking(wanted)
-        missing = [want for want in wanted if not self._has(text, want)]
-        return _lacking(missing) if missing else RIGHT
 
     def _has(self, text: str, want: str) -> bool:
         want = self._normal(want)

@@ -5,7 +5,6 @@ denominator. It is never converted: the text `"1"` and the integer `1` would be 
 converted them. `evaluation/prediction_table.py` builds the same table from whole columns.
 """
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,13 +14,13 @@ from evaluand.core import identity
 from evaluand.core.errors import DataError, described
 from evaluand.core.json_like import plain_numbers
 from evaluand.core.parameters import Text
-from evaluand.evaluation.scorer import NO_ANSWER, NOTHING_EXPECTED, Score, Scorer
+from evaluand.evaluation.scorer import NO_ANSWER, ExpectationScorer, Score, is_number, read_field, read_number
 from evaluand.models.extraction import COLUMN
 from evaluand.store.tables import SCORED
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prediction(Scorer):
+class Prediction(ExpectationScorer):
     """Columns `truth`, `prediction`, `confidence`, `confidence_of`, `scores`, `weight`; the value is 1 if they agree.
 
     Numbers have no value, since they are hardly ever equal. Abstains where the dataset has no truth, and where the
@@ -80,45 +79,41 @@ class Prediction(Scorer):
     def readable(self) -> tuple[str, ...]:
         return tuple(self.columns) if self.type == "number" else super().readable
 
-    def score(self, output: Any, expected: Any, weight: float | None = None) -> Score:
-        """The truth and the prediction of one row, with their agreement; a DataError names a missing or invalid one."""
-        if expected is None:
-            return NOTHING_EXPECTED
+    def grade(self, output: Any, truth: Any, *others: Any) -> Score:
+        """The truth and the prediction of one row, with their agreement."""
         predicted, fields = self._split(output)
         if predicted is None:
             read = fields.get(COLUMN)  # of a reply, such as one that names several options
             reason = read.get("reason") if isinstance(read, Mapping) else None
-            abstained = Score.abstained(reason) if isinstance(reason, str) else NO_ANSWER
-            return abstained._replace(columns=self.unanswered(expected))
-        truth, prediction = self._check_type("truth", expected), self._check_type("prediction", predicted)
+            return self.abstained(reason if isinstance(reason, str) else NO_ANSWER.reason, truth)
+        prediction, weight = self._check_type("prediction", predicted), others[0] if others else None
         columns = {
             "truth": truth,
             "prediction": prediction,
             **self._confidences(prediction, fields),
-            "weight": None if weight is None else _weight(weight),
+            "weight": None if weight is None else read_number("the weight", weight, 0),
         }
         return Score(self._agreement(truth, prediction), columns=columns)
 
-    def unanswered(self, expected: Any) -> Mapping[str, Any] | None:
-        return None if expected is None else {"truth": self._check_type("truth", expected)}
+    def read_expected(self, expected: Any) -> Any:
+        return self._check_type("truth", expected)
+
+    def columns_of(self, truth: Any) -> Mapping[str, Any]:
+        return {"truth": truth}
 
     def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
-        self._check_type("truth", expected)
-        for output in outputs:
-            if self.score(output, expected).status != SCORED:
-                raise DataError("no prediction: the task gave null")
+        truth = self.read_expected(expected)
+        if any(self.grade(output, truth).status != SCORED for output in outputs):
+            raise DataError("no prediction: the task gave null")
 
     def _split(self, output: Any) -> tuple[Any, Mapping[str, Any]]:
         """The prediction, and the object with its confidence."""
         if self.prediction_key is None or not isinstance(output, Mapping):
             return output, {}
-        if self.prediction_key not in output:
-            keys = ", ".join(map(repr, output)) or "no keys"
-            raise DataError(
-                f"no prediction: the output has {keys} and not {self.prediction_key!r}; set prediction_key to the key "
-                "of the prediction, or to null where the whole output is the prediction"
-            )
-        return output[self.prediction_key], output
+        remedy = (
+            "; set prediction_key to the key of the prediction, or to null where the whole output is the prediction"
+        )
+        return read_field("no prediction: the output", output, self.prediction_key, remedy), output
 
     def _confidences(self, prediction: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
         """The confidence, the class that it is of and the scores of all classes; None for those that are missing."""
@@ -131,7 +126,7 @@ class Prediction(Scorer):
         elif self.type != "number" and isinstance(probabilities, Mapping):
             scores = self._scores(probabilities)
         own = scores.get(self._label_text(prediction)) if scores is not None and of_classes else None
-        confidence = own if stated is None else _number("confidence", stated)
+        confidence = own if stated is None else read_number("the confidence", stated)
         if confidence is None or not of_classes:
             of = None
         elif stated is None or (of is None and confidence == own):
@@ -145,7 +140,8 @@ class Prediction(Scorer):
         if self.type == "number":
             problem = "the confidence is an object of scores by class, but the prediction is a number"
             raise DataError(f"{problem}; give one number")
-        return {self._read_label(text): _number(f"score of {text!r}", score) for text, score in by_label.items()}
+        scores = by_label.items()
+        return {self._read_label(text): read_number(f"the score of {text!r}", score) for text, score in scores}
 
     def _read_label(self, text: str) -> str:
         """The text of a label from the key of a JSON object."""
@@ -188,15 +184,9 @@ def _integer(name: str, value: Any) -> int:
 
 
 def _number(name: str, value: Any) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool):
+    if not isinstance(value, float) and not is_number(value):
         raise _wrong_type(name, value, "a number")
-    try:
-        number = float(value)
-    except OverflowError:
-        raise DataError(f"the {name} is {described(value)}, too large for a number of 64 bits") from None
-    if not math.isfinite(number):
-        raise DataError(f"the {name} is {number}, not a finite number; let the task fail where it has no answer")
-    return number
+    return read_number(f"the {name}", value)
 
 
 def _boolean(name: str, value: Any) -> bool:
@@ -223,18 +213,10 @@ def _encode(name: str, value: Any) -> bytes:
         raise DataError(f"the {name} cannot be stored as data: {error}") from None
 
 
-def _weight(value: Any) -> float:
-    weight = _number("weight", value)
-    if weight < 0:
-        raise DataError(f"the weight is {weight}; weights are 0 or more")
-    return weight
-
-
 def _wrong_type(name: str, value: Any, expected_type: str) -> DataError:
-    typed = name not in ("confidence", "weight") and not name.startswith("score of")
     written = f", as in {{kind: prediction, type: {_type_of(value)}}}" if name == "truth" else ""
-    remedy = f"; set the scorer's type to what the data are{written}, or convert them" if typed else ""
-    return DataError(f"the {name} is {described(value)}, not {expected_type}{remedy}")
+    remedy = f"set the scorer's type to what the data are{written}, or convert them"
+    return DataError(f"the {name} is {described(value)}, not {expected_type}; {remedy}")
 
 
 def _type_of(value: Any) -> str:

@@ -4,22 +4,21 @@ For search, recommendation and link prediction, where one answer is a whole rank
 `mean_reciprocal_rank`, …) are means of one number per ranking, so any k can be asked for without grading again.
 """
 
-import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError, described
 from evaluand.core.parameters import Text
 from evaluand.data.typed_columns import number_text
-from evaluand.evaluation.scorer import NO_ANSWER, NOTHING_EXPECTED, Score, Scorer
+from evaluand.evaluation.scorer import NO_ANSWER, ExpectationScorer, Score, is_number, read_number
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ranking(Scorer):
+class Ranking(ExpectationScorer):
     """The value is the reciprocal rank: 1 / the place of the first relevant answer, 0 where there is none.
 
     The output is a list of answers, best first; a list of objects with an answer and its `rank` (from 1) or `score`; or
@@ -49,22 +48,19 @@ class Ranking(Scorer):
     version = 3
     cheap = True
     by_target = True
+    columns: ClassVar = {
+        **dict.fromkeys(("reciprocal_rank", "first_rank"), "double"),
+        **dict.fromkeys(("ranks", "grades", "relevant"), "numbers"),
+    }
 
     answer_key: Text = "answer"
     repeats: bool = False
 
-    @property
-    def columns(self) -> Mapping[str, str]:
-        numbers = dict.fromkeys(("ranks", "grades", "relevant"), "numbers")
-        return {"reciprocal_rank": "double", "first_rank": "double", **numbers}
-
-    def score(self, output: Any, expected: Any) -> Score:
-        """Finds the relevant answers; a DataError names what is no ranking, rank or relevance, or is twice in it."""
-        if expected is None:
-            return NOTHING_EXPECTED
-        as_text = isinstance(expected, Mapping) or isinstance(output, Mapping)  # whose keys can only be texts
+    def grade(self, output: Any, truth: "_Relevance", *others: Any) -> Score:
+        """Finds the relevant answers; a DataError names what is no ranking or rank, or is twice in it."""
+        as_text = truth.by_text or isinstance(output, Mapping)  # whose keys can only be texts
         key_of = partial(_key, as_text=as_text)
-        relevance = {key_of(answer): grade for answer, grade in self._relevance(expected) if grade > 0}
+        relevance = {key_of(answer): grade for answer, grade in truth.grades if grade > 0}
         if not relevance:
             return Score.abstained("nothing relevant is expected")
         if output is None:
@@ -72,7 +68,7 @@ class Ranking(Scorer):
         answers, ranks = self._ordered(output)
         keys = self._keys(answers, key_of)
         if not as_text:
-            _check_types(answers, expected)
+            _check_types(answers, [answer for answer, _ in truth.grades])
         grades = [relevance.get(key, 0.0) for key in keys]
         first = next((rank for rank, grade in zip(ranks, grades, strict=True) if grade), None)
         reciprocal = 0.0 if first is None else 1 / first
@@ -85,25 +81,24 @@ class Ranking(Scorer):
         }
         return Score(reciprocal, columns=columns)
 
-    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
-        list(self._relevance(expected))
-        for output in outputs:
-            self.score(output, expected)
-
-    def _relevance(self, expected: Any) -> list[tuple[Any, float]]:
+    def read_expected(self, expected: Any) -> "_Relevance":
         if isinstance(expected, Mapping):
-            return [(answer, _number(f"relevance of {answer!r}", g, 0)) for answer, g in expected.items()]
-        return [(answer, 1.0) for answer in _relevant(expected)]
+            grades = [(answer, read_number(f"the relevance of {answer!r}", g, 0)) for answer, g in expected.items()]
+            return _Relevance(grades, by_text=True)
+        relevant = expected if isinstance(expected, list | tuple) else [expected]
+        return _Relevance([(answer, 1.0) for answer in relevant], by_text=False)
 
     def _ordered(self, output: Any) -> tuple[Sequence[Any], list[float]]:
         """The answers, best first, and their ranks."""
         if isinstance(output, Mapping):
-            return _by_score([(answer, _number(f"score of {answer!r}", score)) for answer, score in output.items()])
+            return _by_score(
+                [(answer, read_number(f"the score of {answer!r}", score)) for answer, score in output.items()]
+            )
         if not isinstance(output, list | tuple):
             raise DataError(f"the ranking is {described(output)}, not a list of answers or an object answer → score")
         if not output or not all(isinstance(one, Mapping) and self.answer_key in one for one in output):
             return output, [float(place + 1) for place in range(len(output))]
-        for key, read, order in (("rank", _rank, _by_rank), ("score", partial(_number, "score"), _by_score)):
+        for key, read, order in (("rank", _rank, _by_rank), ("score", partial(read_number, "the score"), _by_score)):
             if all(key in one for one in output):
                 return order([(one[self.answer_key], read(one[key])) for one in output])
         raise DataError(f"the answers have {self.answer_key!r} but not all of them a rank, or all a score")
@@ -120,27 +115,28 @@ class Ranking(Scorer):
         return keys
 
 
+class _Relevance(NamedTuple):
+    """The relevance of answers, and whether these are texts, since they were the keys of an object."""
+
+    grades: list[tuple[Any, float]]
+    by_text: bool
+
+
 _AGAIN: Final = b""  # the key of no answer
 
 
 def _key(answer: Any, *, as_text: bool) -> bytes:
     """The key of an answer, the same for equal numbers, and for the text of a number where ids are texts."""
-    is_number = isinstance(answer, int | float) and not isinstance(answer, bool)
-    if is_number and as_text:
+    if is_number(answer) and as_text:
         return identity.encode(number_text(answer))
-    return identity.encode(int(answer) if is_number and float(answer).is_integer() else answer)
+    return identity.encode(int(answer) if is_number(answer) and float(answer).is_integer() else answer)
 
 
-def _relevant(expected: Any) -> Collection[Any]:
-    return expected if isinstance(expected, Mapping | list | tuple) else [expected]
-
-
-def _check_types(answers: Sequence[Any], expected: Any) -> None:
+def _check_types(answers: Sequence[Any], relevant: Sequence[Any]) -> None:
     """Refuses answers of which none has a type of the relevant ones, so that none can be among them."""
-    relevant = _relevant(expected)
     if answers and not {*map(_type, answers)} & {*map(_type, relevant)}:
         raise DataError(
-            f"the ranking has {described(answers[0])}, and relevant is {described(next(iter(relevant)))}, which are"
+            f"the ranking has {described(answers[0])}, and relevant is {described(relevant[0])}, which are"
             " never equal; write the ids in one type, such as all of them as text"
         )
 
@@ -165,13 +161,6 @@ def _by_score(pairs: list[tuple[Any, float]]) -> tuple[list[Any], list[float]]:
 
 
 def _rank(value: Any) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not (value >= 1 and value % 1 == 0):
+    if not is_number(value) or not (value >= 1 and value % 1 == 0):
         raise DataError(f"the rank is {described(value)}, not an integer of 1 or more; the first answer has rank 1")
-    return float(value)
-
-
-def _number(name: str, value: Any, least: float = -math.inf) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value) or value < least:
-        allowed = f" of {least:g} or more" if least > -1 else ""
-        raise DataError(f"the {name} is {described(value)}, not a number{allowed}")
     return float(value)

@@ -4,19 +4,19 @@ An example is an image. This scorer matches its segments and adds up, class by c
 value is empty: the metrics divide sums over all images.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from evaluand.core.errors import DataError, described
 from evaluand.core.parameters import Text
 from evaluand.evaluation.image_objects import read_flag, read_label, read_object_mask
-from evaluand.evaluation.scorer import NO_ANSWER, NOTHING_EXPECTED, Score, Scorer
+from evaluand.evaluation.scorer import NO_ANSWER, ExpectationScorer, Score, read_field
 from evaluand.metrics.detection.masks import Segments, contributions
 
 
 @dataclass(frozen=True, kw_only=True)
-class Segmentation(Scorer):
+class Segmentation(ExpectationScorer):
     """Column `classes` with what each class of an image contributes; `n_expected` and `n_predicted` count segments.
 
     Output and expected are lists of objects, each with a label and a mask: its run lengths as in COCO's files. Masks of
@@ -45,41 +45,27 @@ class Segmentation(Scorer):
     kind = "segmentation"
     version = 1
     cheap = True
+    columns: ClassVar = {"classes": "json", "n_expected": "int64", "n_predicted": "int64"}
+    readable = tuple(columns)
 
     label_key: Text = "label"
     mask_key: Text = "mask"
     crowd_key: Text = "crowd"
     thing_key: Text = "thing"
 
-    @property
-    def columns(self) -> Mapping[str, str]:
-        """What the metrics read; `classes` and `n_expected` are set even without an answer."""
-        return {"classes": "json", "n_expected": "int64", "n_predicted": "int64"}
-
-    @property
-    def readable(self) -> tuple[str, ...]:
-        return tuple(self.columns)
-
-    def score(self, output: Any, expected: Any) -> Score:
-        """The contributions of one image; a DataError names an invalid segment."""
-        if expected is None:
-            return NOTHING_EXPECTED
+    def grade(self, output: Any, truth: Segments, *others: Any) -> Score:
+        """The contributions of one image."""
         if output is None:
-            return NO_ANSWER._replace(columns=self.unanswered(expected))
-        truths, predicted = self._segments("expected", expected), self._segments("predicted", output)
-        counts = {"n_expected": len(truths.labels), "n_predicted": len(predicted.labels)}
-        return Score(columns={"classes": contributions(truths, predicted), **counts})
+            return self.abstained(NO_ANSWER.reason, truth)
+        predicted = self._segments("predicted", output)
+        counts = {"n_expected": len(truth.labels), "n_predicted": len(predicted.labels)}
+        return Score(columns={"classes": contributions(truth, predicted), **counts})
 
-    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
-        self._segments("expected", expected)
-        for output in outputs:
-            self.score(output, expected)
+    def read_expected(self, expected: Any) -> Segments:
+        return self._segments("expected", expected)
 
-    def unanswered(self, expected: Any) -> Mapping[str, Any] | None:
-        if expected is None:
-            return None
-        truths = self._segments("expected", expected)
-        return {"classes": contributions(truths, Segments("predicted")), "n_expected": len(truths.labels)}
+    def columns_of(self, truth: Segments) -> Mapping[str, Any]:
+        return {"classes": contributions(truth, Segments("predicted")), "n_expected": len(truth.labels)}
 
     def _segments(self, what: str, value: Any) -> Segments:
         if not isinstance(value, list | tuple):
@@ -89,12 +75,13 @@ class Segmentation(Scorer):
             name = f"{what} segment {place}"
             if not isinstance(item, Mapping):
                 raise DataError(f"{name} is {described(item)}, not an object with a label and a mask")
-            for key in (self.label_key, self.mask_key):
-                if item.get(key) is None:
-                    keys = ", ".join(map(repr, item)) or "no keys"
-                    raise DataError(f"{name} has {keys} and not {key!r}; name its keys with label_key, mask_key …")
-            labels.append(read_label(name, item[self.label_key]))
-            masks.append(read_object_mask(name, item[self.mask_key]))
+            given = {key: value for key, value in item.items() if value is not None}
+            label, mask = (
+                read_field(name, given, key, "; name its keys with label_key, mask_key …")
+                for key in (self.label_key, self.mask_key)
+            )
+            labels.append(read_label(name, label))
+            masks.append(read_object_mask(name, mask))
             crowd.append(what == "expected" and bool(read_flag(f"{name}: crowd", item.get(self.crowd_key))))
             thing.append(read_flag(f"{name}: thing", item.get(self.thing_key)))
         return Segments(what, labels, masks, crowd, thing)

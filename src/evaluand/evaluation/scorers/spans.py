@@ -24,8 +24,10 @@ from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
 
 from evaluand.core.errors import DataError, described
 from evaluand.core.parameters import Text, Within
-from evaluand.evaluation.scorer import NOTHING_EXPECTED, Score, Scorer
-from evaluand.store.tables import ABSTAINED
+from evaluand.evaluation.scorer import ExpectationScorer, Score, read_field
+
+OUTCOMES: Final = ("correct", "incorrect", "partial", "missed", "spurious")
+_COUNTS: Final = ("correct", "partial", "n_expected", "n_predicted")  # as metrics of counted things read them
 
 
 class Span(NamedTuple):
@@ -52,7 +54,7 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spans(Scorer):
+class Spans(ExpectationScorer):
     """Counts of correct, incorrect, partial, missed and spurious spans; the value is the F1 of the one answer.
 
     Output and expected are lists of objects with a start, an end (exclusive) and a tag; or the tag of each token in a
@@ -94,6 +96,7 @@ class Spans(Scorer):
     version = 2
     cheap = True
     arguments = ("output", "expected", "input")
+    columns: ClassVar = dict.fromkeys((*OUTCOMES, "n_expected", "n_predicted"), "int64") | {"by_tag": "json"}
 
     mode: Literal["strict", "exact", "partial", "type"] = "strict"
     start_key: Text = "start"
@@ -101,29 +104,24 @@ class Spans(Scorer):
     tag_key: Text = "tag"
     text_key: Text | None = None
 
-    @property
-    def columns(self) -> Mapping[str, str]:
-        """Counts of each outcome; `n_expected` is there even without an answer; `by_tag` see `_by_tag`."""
-        return dict.fromkeys((*OUTCOMES, "n_expected", "n_predicted"), "int64") | {"by_tag": "json"}
-
     def score(self, output: Any, expected: Any, input: Any = None) -> Score:
-        """Counts pairs and spans without one; a DataError names an invalid span."""
-        if expected is None:
-            return NOTHING_EXPECTED
-        wanted = self._spans("expected", expected)
-        if output is None:
-            return Score(status=ABSTAINED, reason="the answer is null", columns=self.unanswered(expected))
-        given = self._spans("predicted", output)
         _check_lengths(output, expected)
-        if self.text_key is not None:
-            self._check_words(output, given, input)
-        return _score(list(self._pairs(given, wanted)))
+        return super().score(output, expected, input)
 
-    def unanswered(self, expected: Any) -> Mapping[str, Any] | None:
-        if expected is None:
-            return None
-        spans = self._spans("expected", expected)
-        return {"n_expected": len(spans), "by_tag": _by_tag([Pair("missed", None, span) for span in spans])}
+    def grade(self, output: Any, truth: list[Span], *others: Any) -> Score:
+        """Counts pairs and spans without one."""
+        if output is None:
+            return self.abstained("the answer is null", truth)
+        given = self._spans("predicted", output)
+        if self.text_key is not None and others:
+            self._check_words(output, given, others[0])
+        return _score(list(self._pairs(given, truth)))
+
+    def read_expected(self, expected: Any) -> list[Span]:
+        return self._spans("expected", expected)
+
+    def columns_of(self, truth: list[Span]) -> Mapping[str, Any]:
+        return {"n_expected": len(truth), "by_tag": _by_tag([Pair("missed", None, span) for span in truth])}
 
     def _spans(self, what: str, value: Any) -> list[Span]:
         """The spans of a list, from left to right."""
@@ -138,8 +136,7 @@ class Spans(Scorer):
             raise DataError(f"{what} is {described(item)}, not an object with start, end and tag")
         values = [self._field(what, item, key) for key in (self.start_key, self.end_key, self.tag_key)]
         for key, value in zip((self.start_key, self.end_key), values, strict=False):
-            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-                raise DataError(f"{what}: {key!r} is {described(value)}, not an integer of at least 0")
+            _check_place(f"{what}: {key!r}", value)
         start, end, tag = values
         if end <= start:
             raise DataError(
@@ -151,11 +148,8 @@ class Spans(Scorer):
         return Span(start, end, tag)
 
     def _field(self, what: str, item: Mapping[str, Any], key: str) -> Any:
-        if key not in item:
-            keys = ", ".join(map(repr, item)) or "no keys"
-            names = "start_key, end_key and tag_key" if key != self.text_key else "text_key, or leave it out"
-            raise DataError(f"{what} has {keys} and not {key!r}; name its keys with {names}")
-        return item[key]
+        names = "start_key, end_key and tag_key" if key != self.text_key else "text_key, or leave it out"
+        return read_field(what, item, key, f"; name its keys with {names}")
 
     def _check_words(self, output: Any, given: list[Span], input: Any) -> None:
         text = input.get(self.text_key) if isinstance(input, Mapping) else input
@@ -181,6 +175,11 @@ class Spans(Scorer):
             yield from (Pair(rate(one, other), one, other) for one, other in found)
         yield from (Pair("spurious", one, None) for one in given)
         yield from (Pair("missed", None, other) for other in wanted)
+
+
+def _check_place(what: str, value: Any) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise DataError(f"{what} is {described(value)}, not an integer of at least 0")
 
 
 _TOKEN_TAG: Final = re.compile(r"(O)|([BIELSU])-(.+)")
@@ -222,7 +221,6 @@ def _check_lengths(output: Any, expected: Any) -> None:
         raise DataError(f"the output has the tags of {len(given)} tokens, and {len(wanted)} are expected")
 
 
-OUTCOMES: Final = ("correct", "incorrect", "partial", "missed", "spurious")
 _CREDIT: Final = {"correct": 1, "partial": 0.5}
 _SHOWN: Final = 20
 
@@ -320,7 +318,7 @@ TAG_COUNTS: Final = ("expected", "found", "predicted", "right")
 
 
 @dataclass(frozen=True, kw_only=True)
-class HighlightCoverage(Scorer):
+class HighlightCoverage(ExpectationScorer):
     """The F-beta of the places that highlights cover, from 0 to 1; precision and recall are separate columns.
 
     Output and expected are lists of highlights: pairs `[start, end]`, or objects with a start and an end, which is the
@@ -351,25 +349,19 @@ class HighlightCoverage(Scorer):
     version = 1
     cheap = True
     ranges: ClassVar = dict.fromkeys(("value", "precision", "recall"), (0.0, 1.0))
+    columns: ClassVar = dict.fromkeys(("precision", "recall"), "double") | dict.fromkeys(_COUNTS, "int64")
 
     beta: Annotated[float, Within(0)] = 1.0
     start_key: Text = "start"
     end_key: Text = "end"
 
-    @property
-    def columns(self) -> Mapping[str, str]:
-        """Shares, and counts of places under the names that metrics of counted things read."""
-        return dict.fromkeys(("precision", "recall"), "double") | dict.fromkeys(_COUNTS, "int64")
-
-    def score(self, output: Any, expected: Any) -> Score:
-        """Counts the places covered on each side and on both; a DataError names an invalid highlight."""
-        if expected is None:
-            return NOTHING_EXPECTED
-        wanted = self._covered("expected", expected)
+    def grade(self, output: Any, truth: list[tuple[int, int]], *others: Any) -> Score:
+        """Counts the places covered on each side and on both."""
         if output is None:
-            return Score(status=ABSTAINED, reason="the answer is null", columns=self.unanswered(expected))
+            return self.abstained("the answer is null", truth)
         given = self._covered("generated", output)
-        both, n_given, n_wanted = _shared(given, wanted), _places(given), _places(wanted)
+        n_given, n_wanted = _places(given), _places(truth)
+        both = n_given + n_wanted - _places(_merged([*given, *truth]))
         weight = self.beta**2
         total = n_given + weight * n_wanted
         value = (1 + weight) * both / total if total else float(n_given == n_wanted)
@@ -378,47 +370,34 @@ class HighlightCoverage(Scorer):
         why = _UNDEFINED.get((bool(n_given), bool(n_wanted)))
         return Score(value, explanation=why, columns=shares | dict(zip(_COUNTS, counts, strict=True)))
 
-    def unanswered(self, expected: Any) -> Mapping[str, Any] | None:
-        return None if expected is None else {"n_expected": _places(self._covered("expected", expected))}
+    def read_expected(self, expected: Any) -> list[tuple[int, int]]:
+        return self._covered("expected", expected)
 
-    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
-        self._covered("expected", expected)
-        for output in outputs:
-            self._covered("generated", output)
+    def columns_of(self, truth: list[tuple[int, int]]) -> Mapping[str, Any]:
+        return {"n_expected": _places(truth)}
 
     def _covered(self, what: str, highlights: Any) -> list[tuple[int, int]]:
         """The stretches that highlights cover, from left to right and apart."""
         if not isinstance(highlights, list | tuple):
             raise DataError(f"the {what} highlights are {described(highlights)}, not a list of highlights")
-        found: list[tuple[int, int]] = []
-        for start, end in sorted(self._ends(f"{what} highlight {i}", one) for i, one in enumerate(highlights)):
-            if found and start <= found[-1][1]:
-                found[-1] = found[-1][0], max(found[-1][1], end)
-            elif end > start:
-                found.append((start, end))
-        return found
+        return _merged(self._ends(f"{what} highlight {i}", one) for i, one in enumerate(highlights))
 
     def _ends(self, what: str, highlight: Any) -> tuple[int, int]:
         if isinstance(highlight, Mapping):
-            for key in (self.start_key, self.end_key):
-                if key not in highlight:
-                    keys = ", ".join(map(repr, highlight)) or "no keys"
-                    raise DataError(f"{what} has {keys} and not {key!r}; name its keys with start_key and end_key")
-            ends = highlight[self.start_key], highlight[self.end_key]
+            remedy = "; name its keys with start_key and end_key"
+            ends = tuple(read_field(what, highlight, key, remedy) for key in (self.start_key, self.end_key))
         elif isinstance(highlight, list | tuple) and len(highlight) == len(_ENDS):
             ends = tuple(highlight)
         else:
             raise DataError(f"{what} is {described(highlight)}, not a pair of start and end")
         for name, end in zip(_ENDS, ends, strict=True):
-            if not isinstance(end, int) or isinstance(end, bool) or end < 0:
-                raise DataError(f"{what}: its {name} is {described(end)}, not an integer of at least 0")
+            _check_place(f"{what}: its {name}", end)
         if ends[1] < ends[0]:
             raise DataError(f"{what} ends at {ends[1]}, before it starts at {ends[0]}")
         return ends[0], ends[1]
 
 
 _ENDS: Final = ("start", "end")
-_COUNTS: Final = ("correct", "partial", "n_expected", "n_predicted")
 _UNDEFINED: Final = {
     (False, True): "nothing is highlighted, so there is no precision",
     (True, False): "nothing is expected to be highlighted, so there is no recall",
@@ -430,13 +409,12 @@ def _places(stretches: Iterable[tuple[int, int]]) -> int:
     return sum(end - start for start, end in stretches)
 
 
-def _shared(one: Sequence[tuple[int, int]], other: Sequence[tuple[int, int]]) -> int:
-    """How many places lie in both of two lists of stretches that are in order and apart."""
-    total = i = j = 0
-    while i < len(one) and j < len(other):
-        total += max(0, min(one[i][1], other[j][1]) - max(one[i][0], other[j][0]))
-        if one[i][1] < other[j][1]:
-            i += 1
-        else:
-            j += 1
-    return total
+def _merged(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """All that stretches cover, from left to right and apart."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(stretches):
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], end)
+        elif end > start:
+            found.append((start, end))
+    return found

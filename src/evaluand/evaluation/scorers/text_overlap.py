@@ -7,12 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from evaluand.core.parameters import Within
-from evaluand.evaluation.scorer import (
-    ReferenceScorer,
-    Score,
-    require_extra,
-    wrong_parameter,
-)
+from evaluand.evaluation.scorer import ReferenceScorer, Score, wrong_parameter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,16 +39,13 @@ class Bleu(ReferenceScorer):
     kind = "bleu"
     version = 2
     cheap = True
+    needs = ("sacrebleu", "text")
     ranges: ClassVar = {"value": (0.0, 100.0)}
 
     effective_order: bool = True
     lowercase: bool = False
     tokenize: Literal["13a", "intl", "char", "zh", "none"] = "13a"
     smooth: Literal["exp", "floor", "add-k", "none"] = "exp"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_extra(self, "sacrebleu", "text")
 
     def compared(self, output: str, references: Sequence[str]) -> Score:
         if not any(map(str.strip, references)):
@@ -101,16 +93,13 @@ class Chrf(ReferenceScorer):
     kind = "chrf"
     version = 1
     cheap = True
+    needs = ("sacrebleu", "text")
     ranges: ClassVar = {"value": (0.0, 100.0)}
 
     char_order: Annotated[int, Within(1)] = 6
     word_order: Annotated[int, Within(0)] = 0
     beta: Annotated[int, Within(1)] = 2
     lowercase: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_extra(self, "sacrebleu", "text")
 
     def compared(self, output: str, references: Sequence[str]) -> Score:
         if not any(map(str.strip, references)):
@@ -155,6 +144,7 @@ class Rouge(ReferenceScorer):
     kind = "rouge"
     version = 1
     cheap = True
+    needs = ("rouge_score", "text")
     ranges: ClassVar = dict.fromkeys(("value", "precision", "recall"), (0.0, 1.0))
     columns: ClassVar = {"precision": "double", "recall": "double"}
 
@@ -168,7 +158,6 @@ class Rouge(ReferenceScorer):
             object.__setattr__(self, "stemmer", not self.any_script)
         if self.stemmer and self.any_script:
             raise wrong_parameter(self, "stemmer", "leave it out with any_script, since it knows English words alone")
-        require_extra(self, "rouge_score", "text", "rouge-score")
 
     def compared(self, output: str, references: Sequence[str]) -> Score:
         least = 2 if self.variant == "2" else 1

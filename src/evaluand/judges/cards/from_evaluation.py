@@ -17,7 +17,6 @@ from evaluand.evaluation.people_labels import (
     EXPECTED,
     KEY,
     Key,
-    answered_examples,
     choose_question,
     find_all_labels,
     human_scorers,
@@ -26,6 +25,7 @@ from evaluand.evaluation.people_labels import (
     read_label_column,
     read_stored_labels,
 )
+from evaluand.evaluation.units import answered_examples
 from evaluand.judges.cards.labelled_set import Item, JudgeIdentity, Judgement, Label, LabelledSet
 from evaluand.judges.judge_digest import questions_of
 from evaluand.judges.people.human_labels import key_of, labelled
