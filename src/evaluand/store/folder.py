@@ -95,12 +95,15 @@ class Folder(Protocol):
 
     def names(self) -> list[str]:
         """The names in the folder, sorted, whatever they are of; none if it does not exist."""
+        return [entry.name for entry in self.entries()]
 
     def files(self) -> list[str]:
         """The names of its regular files, sorted."""
+        return [entry.name for entry in self.entries() if entry.is_file]
 
     def folders(self) -> list[str]:
         """The names of its folders, sorted."""
+        return [entry.name for entry in self.entries() if entry.is_folder]
 
     def state(self, name: str) -> os.stat_result | None:
         """The state of a name itself, which may be a link; None if it does not exist."""

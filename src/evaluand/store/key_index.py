@@ -14,7 +14,7 @@ import mmap
 import secrets
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ import numpy as np
 import orjson
 
 from evaluand.core.errors import EngineError, warn
-from evaluand.store.io import DiskFolder, close
+from evaluand.store.io import DiskFolder
 from evaluand.store.user_cache import cache_place, file_prefix, remove_unused
 
 _MAGIC: Final = b"EVKEYS02"
@@ -247,9 +247,6 @@ class _Files:
 
 def _map(folder: DiskFolder, name: str) -> mmap.mmap:
     """A file as memory, read when it is used."""
-    handle = folder.open(name)
-    try:
+    with closing(folder.open_file(name)) as file:
         folder.touch(name)  # it is in use
-        return mmap.mmap(handle, 0, access=mmap.ACCESS_READ)
-    finally:
-        close(handle)
+        return mmap.mmap(file.handle, 0, access=mmap.ACCESS_READ)

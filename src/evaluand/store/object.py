@@ -39,7 +39,7 @@ from obstore.store import AzureStore, GCSStore, S3Store
 from evaluand.core.errors import EngineError
 from evaluand.core.identity import digest_of_text
 from evaluand.store.addresses import BUCKETS, BucketPath
-from evaluand.store.folder import MAX_BYTES, Entry, State
+from evaluand.store.folder import MAX_BYTES, Entry, Folder, State
 from evaluand.store.io import disk_error
 from evaluand.store.temporary import temporary_name
 
@@ -75,7 +75,7 @@ def open_bucket(place: BucketPath) -> ObjectFolder:
     return ObjectFolder(client, BucketPath(f"{scheme}//{bucket}"), "/".join(parts))
 
 
-class ObjectFolder:
+class ObjectFolder(Folder):
     """A folder in a bucket.
 
     Args:
@@ -119,15 +119,6 @@ class ObjectFolder:
         folders = {_last(prefix) for prefix in found["common_prefixes"]}
         files = {_last(each["path"]) for each in found["objects"]} - folders
         return sorted([Entry(name, True, False) for name in files] + [Entry(name, False, True) for name in folders])
-
-    def names(self) -> list[str]:
-        return [entry.name for entry in self.entries()]
-
-    def files(self) -> list[str]:
-        return [entry.name for entry in self.entries() if entry.is_file]
-
-    def folders(self) -> list[str]:
-        return [entry.name for entry in self.entries() if entry.is_folder]
 
     def state(self, name: str) -> os.stat_result | None:
         return self._object_state(name) or _folder_state((self / name)._list())
