@@ -16,8 +16,7 @@ from evaluand.core.errors import EngineError, Fault, SpecError
 from evaluand.store import leases
 from evaluand.store.folder import Folder
 from evaluand.store.journal import WorkLog
-from evaluand.store.journals import BINDING
-from evaluand.store.lease_state import Worker
+from evaluand.store.journals import BINDING, Journals
 from evaluand.store.manifests import file_name
 from evaluand.store.segments import fault_of, find_damage
 
@@ -31,8 +30,8 @@ except ModuleNotFoundError as error:
     raise SpecError("a catalog in PostgreSQL needs psycopg: pip install 'evaluand[postgres]'") from None
 
 
-class PostgresJournals:
-    """The journals of a store in a database.
+class PostgresJournals(Journals):
+    """The journals of a store in a database, whose clock shows of all workers whether they live.
 
     Args:
         catalog: `postgresql://[user@]host[:port]/database`.
@@ -94,9 +93,6 @@ class PostgresJournals:
     def is_worked_on(self, kind: str, id: str, recent: float) -> bool:
         self._check()
         return self._seconds_since_beat(kind, id) < leases.LEASE_SECONDS
-
-    def distant_workers(self, kind: str, id: str) -> dict[tuple[str, str], Worker]:
-        return {}  # the server has one clock for all
 
     def idle(self, kind: str, id: str) -> float:
         self._check()
