@@ -11,9 +11,9 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Final, TypeVar
+from typing import Any, Final, LiteralString, TypeVar
 
 import psycopg
 from psycopg import errors
@@ -129,8 +129,12 @@ class Database:
     @property
     def identity(self) -> str:
         """What no other database has, wherever this one is moved to."""
-        [[id]] = self.run(lambda connection: connection.execute("SELECT id FROM identity").fetchall())
+        [[id]] = self.fetch("SELECT id FROM identity")
         return str(id)
+
+    def fetch(self, statement: LiteralString, values: Sequence[Any] = ()) -> list[Any]:
+        """The rows that a statement gives."""
+        return self.run(lambda connection: connection.execute(statement, values).fetchall())
 
     def run(self, work: Callable[[Connection], T], *, patience: float | None = None) -> T:
         """The result of some statements, which are repeated while the server cannot be reached.

@@ -154,12 +154,8 @@ class PostgresLeases(leases.SharedLeases):
         return bool(self._others())
 
     def history(self) -> History:
-        rows = self._database.run(
-            lambda connection: connection.execute(
-                "SELECT unit, is_done FROM units WHERE log = %s AND (is_done OR takers > 0) ORDER BY unit",
-                [self._log.find()],
-            ).fetchall()
-        )
+        statement = "SELECT unit, is_done FROM units WHERE log = %s AND (is_done OR takers > 0) ORDER BY unit"
+        rows = self._database.fetch(statement, [self._log.find()])
         return History(
             merge_units(unit for unit, is_done in rows if is_done), {u for u, is_done in rows if not is_done}
         )
