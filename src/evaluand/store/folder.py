@@ -6,7 +6,7 @@ A file is complete from the moment in which it has its name. Nothing needs a fil
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
@@ -42,6 +42,14 @@ class OpenFile(Protocol):
 
     def close(self) -> None:
         """Closes the file."""
+
+
+def blocks(file: OpenFile) -> Iterator[bytes]:
+    """The content of a file, a MiB at a time."""
+    offset = 0
+    while block := file.read(1 << 20, offset):
+        yield block
+        offset += len(block)
 
 
 class NewFile(Protocol):

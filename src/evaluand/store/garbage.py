@@ -27,7 +27,7 @@ from evaluand.store.digests import damaged_tables
 from evaluand.store.folder import Folder
 from evaluand.store.folder_journals import LEASES, REMOVED, is_journal_removable, remove_journal
 from evaluand.store.folder_store import REFS, FolderStore, removable_files, unneeded_files
-from evaluand.store.kinds import find_kind, kind_names, origins_last, singular
+from evaluand.store.kinds import find_kind, origins_last, singular
 from evaluand.store.lease_state import Worker
 from evaluand.store.manifests import JOURNAL, OPEN, SEALED, UNKNOWN_KIND, blocked_fault, has_lost_manifest
 from evaluand.store.references import References
@@ -97,8 +97,8 @@ def leftovers(
     if unreferenced and blocked:
         raise EngineError(f"{blocked[0].where}: {blocked[0].message}; without it, what is referenced is unknown")
     root = store.top
-    kinds = [kind for kind in kind_names() if not (root / kind).blocked()]
-    keys = [(kind, id) for kind in kinds for id in (root / kind).folders() if ID.fullmatch(id)]
+    kinds = store.folders()
+    keys = [(above.path.name, id) for above in kinds for id in above.folders() if ID.fullmatch(id)]
     for key in [*keys]:
         try:
             _idle(*_place(store, key))
@@ -109,12 +109,12 @@ def leftovers(
             keys.remove(key)
     catalogs = filter(_EARLIER_CATALOG.fullmatch, root.files())
     found = [*_if(_is_quiet, root, catalogs, "an index that earlier versions wrote"), *_temporary(root)]
-    for name in (REFS, *kinds):
-        if not (root / name).blocked():
-            found += _temporary(root / name)
-    for kind in kinds:
-        removed = filter(REMOVED.fullmatch, (root / kind).folders())
-        found += _if(_is_rest, root / kind, removed, "the rest of an interrupted removal")
+    if not (root / REFS).blocked():
+        found += _temporary(root / REFS)
+    for above in kinds:
+        found += _temporary(above)
+        removed = filter(REMOVED.fullmatch, above.folders())
+        found += _if(_is_rest, above, removed, "the rest of an interrupted removal")
     abandoned = list[Leftover]()
     for key in keys if open_older_than is not None else ():
         why = f"{singular(key[0])} {key[1]}: open and abandoned"
@@ -139,8 +139,7 @@ def leftovers(
 
 def postponed(store: FolderStore) -> list[Fault]:
     """What is damaged and cannot be removed now, with the reason or what to do."""
-    folders = [store.top / kind for kind in kind_names()]
-    places = [(above, name) for above in folders if not above.blocked() for name in above.names()]
+    places = [(above, name) for above in store.folders() for name in above.names()]
     return [fault for above, name in places if ID.fullmatch(name) and (fault := _obstacle(above, name))]
 
 
