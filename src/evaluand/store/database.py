@@ -19,7 +19,7 @@ import psycopg
 from psycopg import errors
 
 from evaluand.core.errors import EngineError, warn
-from evaluand.core.system import call_after_fork
+from evaluand.store.forks import begun_anew_in_forks
 
 T = TypeVar("T")
 
@@ -124,7 +124,7 @@ class Database:
         self.address = address
         self._has_answered = False
         self._begin()
-        _databases.add(self)
+        begun_anew_in_forks.add(self)
 
     @property
     def identity(self) -> str:
@@ -209,17 +209,8 @@ class Database:
         self._begin()
 
 
-_databases: Final = weakref.WeakSet[Database]()
 _of_parents: Final = list[list[Connection]]()
 """Connections of parents: closing them here would end them there."""
-
-
-def _fork() -> None:
-    for database in [*_databases]:
-        database.fork()
-
-
-call_after_fork(_fork)
 
 
 def _make_layout(connection: Connection) -> None:

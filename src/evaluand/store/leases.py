@@ -47,6 +47,7 @@ from evaluand.core.system import ProcessIdentity, boot_seconds, this_process
 from evaluand.store.forks import begun_anew_in_forks
 from evaluand.store.io import DiskFolder
 from evaluand.store.lease_state import MAX_STATE_BYTES, State, Worker, Written, pack_state, unpack_state
+from evaluand.store.segments import Log
 
 T = TypeVar("T")
 
@@ -147,26 +148,6 @@ class History(NamedTuple):
     written: Mapping[str, Written] = {}
 
 
-class Segments(Protocol):
-    """The part of a log that leases use."""
-
-    @property
-    def segment(self) -> str:
-        """The name of this writer's segment."""
-
-    def size(self, segment: str) -> int:
-        """The size of a segment in bytes."""
-
-    def restart(self) -> None:
-        """Ends this writer's segment, and begins another."""
-
-    def begin(self) -> None:
-        """Makes this writer's segment, so that one with a lease is damaged where it is missing."""
-
-    def written(self) -> Mapping[str, Written]:
-        """What this writer has written into each of its segments."""
-
-
 class _Lost(Exception):
     """Another worker has taken over from this one."""
 
@@ -181,7 +162,7 @@ class SharedLeases(ABC):
     _sees_all = False
     """Whether it is known of workers of other machines whether they live."""
 
-    def __init__(self, log: Segments) -> None:
+    def __init__(self, log: Log) -> None:
         self._log = log
         self._begin()
         begun_anew_in_forks.add(self)
@@ -292,7 +273,7 @@ class FileLeases(SharedLeases):
         fence: writes where the segment of another worker ends.
     """
 
-    def __init__(self, folder: DiskFolder, log: Segments, fence: Callable[[str, int], object] | None = None) -> None:
+    def __init__(self, folder: DiskFolder, log: Log, fence: Callable[[str, int], object] | None = None) -> None:
         self.fence = fence
         self._log_folder, self._folder = folder, folder / FOLDER
         super().__init__(log)

@@ -375,7 +375,8 @@ def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]
         EngineError: the only name that matches is damaged.
     """
     among = [kind] if kind else kind_names()
-    named = [(ref.kind, ref.id) for ref in store.named(text) if ref.kind in among]
+    refs = store.named(text)
+    named = [(ref.kind, ref.id) for ref in refs if ref.kind in among]
     damaged = [each for each in store.damaged_kinds(text) if each in among]
     if named:
         first = min(named, key=lambda found: among.index(found[0]))
@@ -394,18 +395,14 @@ def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]
     if found:
         raise NotFound(f"{text!r} refers to several: {', '.join(f'{k} {id}' for k, id in found)}; give more digits")
     for name in (one.name for one in kinds() if one.named_by_manifest and one.name in among):
-        ids = _find_named(store, name, text)
+        ids = [id for id in store.ids(name) if (_manifest_if_sound(store, name, id) or {}).get("name") == text]
         if len(ids) == 1:
             return name, ids[0]
         if ids:
             raise NotFound(f"{text!r} refers to several {name}: {', '.join(ids)}; give the first digits of one")
-    others = [ref.kind for ref in store.named(text)]
-    if any(other in among for other in others):  # another process has just given this name
-        return resolve(store, text, kind)
-    if kind and others:
-        raise NotFound(
-            f"no {singular(kind)} is called {text!r}, but {' and '.join(map(singular, others))}; see `evaluand list`"
-        )
+    if kind and refs:
+        others = " and ".join(singular(ref.kind) for ref in refs)
+        raise NotFound(f"no {singular(kind)} is called {text!r}, but {others}; see `evaluand list`")
     names = sorted({ref.name for ref in store.refs()})
     shown = [name for name in names if shown_name(name) == text]
     if len(shown) == 1:
@@ -530,11 +527,6 @@ def _manifest_if_sound(store: Store, kind: str, id: str) -> Manifest | None:
         return store.manifest(kind, id)
     except EngineError:  # it is damaged, or was removed
         return None
-
-
-def _find_named(store: Store, kind: str, name: str) -> list[str]:
-    """The ids of the artifacts with a name in their manifests; a damaged one has none."""
-    return [id for id in store.ids(kind) if (_manifest_if_sound(store, kind, id) or {}).get("name") == name]
 
 
 def exists(store: Store, kind: str, id: str) -> bool:
