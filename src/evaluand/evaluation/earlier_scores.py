@@ -27,7 +27,7 @@ from evaluand.run.kind import RUNS
 from evaluand.run.runner import Run
 from evaluand.store import tables
 from evaluand.store.journal import WorkLog
-from evaluand.store.store import Manifest, Store
+from evaluand.store.store import Manifest, Rows, Store
 from evaluand.store.tables import FAILED
 
 _N_CELLS: Final = 9  # of a score in the journal, before its usage
@@ -162,7 +162,7 @@ def _sealed_scores(store: Store, manifest: Manifest, name: str, slots: np.ndarra
     slot = -1
     key: tuple[Any, ...] | None = None
     digest, scores = b"", list[Any]()
-    for batch in store.read("evaluations", manifest["id"], f"scores/{name}", at=places):
+    for batch in store.read("evaluations", manifest["id"], f"scores/{name}", rows=Rows(at=places)):
         columns = {f.name: batch.column(f.name).to_pylist() for f in batch.schema}
         texts = {f.name for f in batch.schema if tables.is_json(f)}
         own = [name for name in batch.schema.names if name not in SHARED]

@@ -70,6 +70,7 @@ from evaluand.store.ownership import note_foreign
 from evaluand.store.store import (
     Manifest,
     Ref,
+    Rows,
     Store,
     begin,
     check_name,
@@ -122,8 +123,8 @@ class Evaluation(Artifact):
 
     def columns(self, scorer: str) -> list[str]:
         """The names of the columns of a scorer's table."""
-        nothing = np.zeros(0, np.int64)
-        return list(next(self.store.read("evaluations", self.id, f"scores/{scorer}", of=nothing)).schema.names)
+        nothing = Rows(of=np.zeros(0, np.int64))
+        return list(next(self.store.read("evaluations", self.id, f"scores/{scorer}", rows=nothing)).schema.names)
 
     def table(self, scorer: str) -> pa.Table:
         """A scorer's table."""

@@ -34,14 +34,13 @@ from evaluand.store.journal import WorkLog
 from evaluand.store.journals import Journals
 from evaluand.store.kinds import kind_names
 from evaluand.store.manifests import JOURNAL, LOST, OPEN, SEALED, TABLE_FILE, UNKNOWN_KIND, DamagedFile, as_fault
-from evaluand.store.store import FORMAT, Draft, Manifest, Ref, check_name, with_seal
+from evaluand.store.store import ALL, FORMAT, Draft, Manifest, Ref, Rows, check_name, with_seal
 from evaluand.store.temporary import is_being_written, is_temporary
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from evaluand.store.parquet import TableWriter
-    from evaluand.store.store import Indices
 
 REFS: Final = "refs"
 _LOST_JOURNAL: Final = "is missing, and with it what was finished"
@@ -132,21 +131,14 @@ class FolderStore:
         return _FolderDraft(self, self.folder(kind, id))
 
     def read(
-        self,
-        kind: str,
-        id: str,
-        table: str,
-        columns: list[str] | None = None,
-        of: Indices | None = None,
-        at: Indices | None = None,
+        self, kind: str, id: str, table: str, columns: list[str] | None = None, rows: Rows = ALL
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of a sealed artifact's table; `of` and `at` as in `Store.read`."""
         entry = self.manifest(kind, id).get("tables", {}).get(table)
         if entry is None:
             raise NotFound(f"no table {table!r} in {kind} {id}")
         from evaluand.store.parquet import read_table  # on use: listing needs no Arrow
 
-        return read_table(self.folder(kind, id), entry, columns, of, at)
+        return read_table(self.folder(kind, id), entry, columns, rows)
 
     def damage(self, kind: str, id: str, *, quick: bool = False) -> list[Fault]:
         folder = self.folder(kind, id)

@@ -20,7 +20,7 @@ from evaluand.store.manifests import file_name, table_file
 from evaluand.store.window import take_rows
 
 if TYPE_CHECKING:
-    from evaluand.store.store import Indices
+    from evaluand.store.store import Indices, Rows
 
 ROW_GROUP_ROWS = 32_768
 ROW_GROUP_BYTES = 16 << 20
@@ -80,17 +80,9 @@ class TableWriter:
 
 
 def read_table(
-    folder: Folder,
-    entry: Mapping[str, Any],
-    columns: list[str] | None,
-    of: "Indices | None" = None,
-    at: "Indices | None" = None,
+    folder: Folder, entry: Mapping[str, Any], columns: list[str] | None, rows: "Rows"
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a table in batches.
-
-    Args:
-        of: only row groups that may have these examples.
-        at: only the rows at these places, ascending.
+    """The rows of a table in batches; of the row groups that have none of the examples that are wanted, none.
 
     Raises:
         EngineError: the file is missing, has changed since it was written, or cannot be read.
@@ -100,7 +92,7 @@ def read_table(
         is_small = entry["bytes"] <= _BLOCK  # Arrow reads a file in a dozen parts, each of which costs a call
         source = pa.BufferReader(opened.read(entry["bytes"], 0)) if is_small else _ArrowFile(opened)
         with pq.ParquetFile(source, pre_buffer=False) as file:
-            groups = None if of is None else _groups_of(file.metadata, of)
+            groups, at = None if rows.of is None else _groups_of(file.metadata, rows.of), rows.at
             if at is not None:
                 groups, at = _groups_at(file.metadata, at, groups)
             if file.metadata.num_rows == 0 or groups == []:

@@ -10,7 +10,7 @@ import datetime as dt
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from evaluand.core.errors import (
     EngineError,
@@ -54,6 +54,22 @@ class Ref(NamedTuple):
     name: str
     kind: str
     id: str
+
+
+class Rows(NamedTuple):
+    """Which rows of a table are read; all by default.
+
+    Attributes:
+        of: the `_index_` of the examples that are wanted, ascending; further rows may be among those returned, see
+            `WindowedStore`.
+        at: the places of the rows that are wanted in the table, ascending; no others are returned.
+    """
+
+    of: Indices | None = None
+    at: Indices | None = None
+
+
+ALL: Final = Rows()
 
 
 class Draft(Protocol):
@@ -112,20 +128,9 @@ class Store(Protocol):
         """Begins to write an artifact's tables."""
 
     def read(
-        self,
-        kind: str,
-        id: str,
-        table: str,
-        columns: list[str] | None = None,
-        of: Indices | None = None,
-        at: Indices | None = None,
+        self, kind: str, id: str, table: str, columns: list[str] | None = None, rows: Rows = ALL
     ) -> Iterator[pa.RecordBatch]:
         """The rows of a sealed artifact's table, in order.
-
-        Args:
-            of: the `_index_` of the examples that are wanted, ascending; further rows may be among those returned, see
-                `WindowedStore`.
-            at: the places of the rows that are wanted in the table, ascending; no others are returned.
 
         Raises:
             NotFound: the store has no such artifact or table.
@@ -223,22 +228,16 @@ class MemoryStore:
         return _MemoryDraft(self, kind, id)
 
     def read(
-        self,
-        kind: str,
-        id: str,
-        table: str,
-        columns: list[str] | None = None,
-        of: Indices | None = None,
-        at: Indices | None = None,
+        self, kind: str, id: str, table: str, columns: list[str] | None = None, rows: Rows = ALL
     ) -> Iterator[pa.RecordBatch]:
         if (kind, id, table) not in self._tables:
             raise NotFound(f"no table {table!r} in {kind} {id}")
         batches = (batch.select(columns) if columns else batch for batch in self._tables[kind, id, table])
-        if at is None:
+        if rows.at is None:
             return batches
         from evaluand.store.window import take_rows  # which needs Arrow
 
-        return take_rows(batches, at)
+        return take_rows(batches, rows.at)
 
     def damage(self, kind: str, id: str, *, quick: bool = False) -> list[Fault]:
         return []
