@@ -157,12 +157,8 @@ class _Ticket(Future[T]):
             with suppress(BaseException):  # a second interrupt
                 while self._loop is None:
                     time.sleep(_MOMENT)
-                self._loop.call_soon_threadsafe(self._cancel_task)
+                self._loop.call_soon_threadsafe(lambda: self._task and self._task.cancel())
                 self.exception()
-
-    def _cancel_task(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
 
     def _pass_on(self, task: asyncio.Task[T]) -> None:
         if task.cancelled():

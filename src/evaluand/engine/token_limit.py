@@ -18,7 +18,6 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from types import TracebackType
 from typing import Final, Self
 
 from evaluand.engine.limits import MARGIN, Limit
@@ -130,9 +129,7 @@ class Reservation:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.give_back()
 
     async def __aenter__(self) -> Self:
@@ -140,9 +137,7 @@ class Reservation:
         self.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self.give_back()
 
     def wait(self) -> None:

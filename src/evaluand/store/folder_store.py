@@ -204,7 +204,11 @@ class FolderStore:
     def _read_names(self, name: str) -> Iterator[tuple[str, Ref | Fault]]:
         """By kind, what the file of a name says, or why it cannot be read."""
         folder = self.top / REFS
-        for kind in kind_names() if _can_be_name(name) and not folder.blocked() else ():
+        try:
+            check_name(name)
+        except SpecError:
+            return
+        for kind in kind_names() if not folder.blocked() else ():
             file = manifests.ref_file(name, kind)
             try:
                 yield kind, manifests.read_ref(folder, file)[0]
@@ -358,13 +362,6 @@ def _open(folder: Folder, manifest: Manifest, content: bytes) -> Manifest:
     if stored is None:
         folder.put(OPEN, content)
     return stored or manifest
-
-
-def _can_be_name(text: str) -> bool:
-    try:
-        return bool(check_name(text))
-    except SpecError:
-        return False
 
 
 def _is_lost(folder: Folder) -> bool:

@@ -16,7 +16,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
+from operator import truediv
 from pathlib import PurePath
 from typing import Any, Final
 
@@ -199,9 +200,7 @@ def _distant_workers(store: FolderStore, item: Leftover) -> dict[tuple[str, str]
 
 def _remove(store: FolderStore, item: Leftover, outcome: Removal) -> None:
     *above, name = item.path.relative_to(store.top.path).parts
-    folder = store.top
-    for each in above:
-        folder = folder / each
+    folder = reduce(truediv, above, store.top)
     before, is_free = [*_states(folder, name)], False
     if not before and not item.journal:
         return  # removed by another process

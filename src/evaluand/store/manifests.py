@@ -98,14 +98,11 @@ def has_lost_manifest(folder: Folder, *, elsewhere: bool = True) -> bool:
     names = folder.files()
     if SEALED in names or OPEN in names or any(is_being_written(name, elsewhere=elsewhere) for name in names):
         return False
-    has_work = any(map(TABLE_FILE.fullmatch, names)) or _has_segments(folder)
-    return has_work and folder.states([SEALED, OPEN]) == [None, None]  # it may have been opened since
-
-
-def _has_segments(folder: Folder) -> bool:
     journal = folder / JOURNAL
-    logs = journal.folders() if JOURNAL in folder.folders() else []
-    return any(SEGMENT_FILE.fullmatch(name) for log in logs for name in (journal / log).files())
+    logs = [journal / log for log in journal.folders()] if JOURNAL in folder.folders() else []
+    segments = (name for log in logs for name in log.files())
+    has_work = any(map(TABLE_FILE.fullmatch, names)) or any(map(SEGMENT_FILE.fullmatch, segments))
+    return has_work and folder.states([SEALED, OPEN]) == [None, None]  # it may have been opened since
 
 
 def manifest_text(manifest: Manifest) -> bytes:

@@ -121,7 +121,10 @@ class ObjectFolder(Folder):
         return sorted([Entry(name, True, False) for name in files] + [Entry(name, False, True) for name in folders])
 
     def state(self, name: str) -> os.stat_result | None:
-        return self._object_state(name) or _folder_state((self / name)._list())
+        if (state := self._object_state(name)) is not None:
+            return state
+        newest = max((each["last_modified"].timestamp() for each in (self / name)._list()), default=None)
+        return None if newest is None else _stat_result(stat.S_IFDIR | 0o700, 0, 0, newest)  # of a folder
 
     def states(self, names: Iterable[str], file: str = "") -> list[State]:
         names = [*names]
@@ -338,14 +341,6 @@ def _state(found: Any) -> os.stat_result:
     """The state of an object, as the operating system has it of a file; its entity tag stands for the inode."""
     inode, when = _number(found["e_tag"] or ""), found["last_modified"].timestamp()
     return _stat_result(stat.S_IFREG | 0o600, inode, found["size"], when)
-
-
-def _folder_state(objects: Iterable[Any]) -> os.stat_result | None:
-    """The state of a folder with some objects: its time is that of the newest; None if there are none."""
-    when = max((each["last_modified"].timestamp() for each in objects), default=None)
-    if when is None:
-        return None
-    return _stat_result(stat.S_IFDIR | 0o700, 0, 0, when)
 
 
 def _stat_result(mode: int, inode: int, size: int, when: float) -> os.stat_result:

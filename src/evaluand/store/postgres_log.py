@@ -33,6 +33,10 @@ INSERT INTO logs (journal, name)
 SELECT journal, %s FROM journals WHERE store = %s AND kind = %s AND id = %s AND NOT is_sealed
 ON CONFLICT DO NOTHING
 """
+_ENTERED: Final = """
+INSERT INTO workers (log, segment, process) SELECT log, %s, %s FROM logs WHERE log = %s
+ON CONFLICT (log, segment) DO UPDATE SET process = excluded.process RETURNING worker
+"""
 _APPENDED: Final = """
 WITH worker AS MATERIALIZED (
     SELECT worker FROM workers
@@ -176,19 +180,8 @@ class PostgresLog:
         if self._worker is None and (log := self.make()) is not None:
             process = this_process()
             words = orjson.dumps([process.boot, process.numbers, process.pid, process.started, process.host]).decode()
-
-            def enter(connection: Connection) -> int | None:
-                connection.execute(
-                    "INSERT INTO workers (log, segment, process) SELECT log, %s, %s FROM logs WHERE log = %s"
-                    " ON CONFLICT DO NOTHING",
-                    [self.segment, words, log],
-                )
-                row = connection.execute(
-                    "SELECT worker FROM workers WHERE log = %s AND segment = %s", [log, self.segment]
-                ).fetchone()
-                return row and row[0]
-
-            self._worker = self._database.run(enter)
+            entered = self._database.fetch(_ENTERED, [self.segment, words, log])
+            self._worker = next((worker for (worker,) in entered), None)
             if self._worker is None:
                 self._log = None
         return self._worker

@@ -301,10 +301,7 @@ _SLOT: Final = re.compile(rb"\[(0|[1-9][0-9]*),")
 def fault_of(log: Log, damage: Damage) -> Fault:
     """The report of some damage."""
     if not damage.line:
-        return Fault(
-            log.path(damage.segment),
-            f"{damage.reason}; what it had counts as not done",
-        )
+        return Fault(log.path(damage.segment), f"{damage.reason}; what it had counts as not done")
     return Fault(f"{log.path(damage.segment)}:{damage.line}", f"damaged: {damage.reason}; it counts as not done")
 
 

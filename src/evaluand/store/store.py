@@ -480,8 +480,13 @@ def caveats(store: Store, made: Iterable[tuple[str, str]]) -> list[str]:
         made: the (kind, id) of each artifact.
     """
     runs = _made_of(store, made)
-    kept = (sentence for manifest in runs for sentence in _kept_answers(manifest))
-    return [*map(str, _stops_among(runs)), *dict.fromkeys(kept)]
+    notes = dict[str, None]()
+    for manifest in runs:
+        name = shown_name(manifest["name"] or manifest["id"][:12])
+        for kept in manifest.get("kept", ()):
+            share = f"{kept['kept']:,} of {kept['of']:,} {kept['what']}"
+            notes[f"{name}: {share} were kept from before a change: {'; '.join(kept['changes'])}"] = None
+    return [*map(str, _stops_among(runs)), *notes]
 
 
 def find_stops(store: Store, made: Iterable[tuple[str, str]]) -> list[UntilOrigin]:
@@ -507,13 +512,6 @@ def _made_of(store: Store, made: Iterable[tuple[str, str]]) -> list[Manifest]:
 def _stops_among(manifests: Iterable[Manifest]) -> list[UntilOrigin]:
     stops = ((origin := experiment_origin(manifest)) and origin.until for manifest in manifests)
     return [*dict.fromkeys(stop for stop in stops if stop and stop.drawn < stop.of)]
-
-
-def _kept_answers(manifest: Manifest) -> Iterator[str]:
-    name = shown_name(manifest["name"] or manifest["id"][:12])
-    for kept in manifest.get("kept", ()):
-        share = f"{kept['kept']:,} of {kept['of']:,} {kept['what']}"
-        yield f"{name}: {share} were kept from before a change: {'; '.join(kept['changes'])}"
 
 
 def sealed_digests(store: Store, kind: str, ids: Iterable[str]) -> dict[str, str | None]:
@@ -661,7 +659,8 @@ def _attempt(
         return resume, made.index(resume)
     damage = describe_damage(store, kind, made[-1]) if made else ""
     if made and not damage:
-        if _is_open_and_damaged(store, kind, made[-1]) or not again(made[-1]):
+        is_unreadable = not store.is_sealed(kind, made[-1]) and _manifest_if_sound(store, kind, made[-1]) is None
+        if is_unreadable or not again(made[-1]):  # who opens it writes its manifest again
             return made[-1], len(made) - 1
     elif made:
         warn(f"{damage}; it is made again, with what can be read of it")
@@ -672,11 +671,6 @@ def describe_damage(store: Store, kind: str, id: str) -> str:
     """What is damaged of the tables of a finished artifact, by their sizes alone; empty if nothing is."""
     faults = store.damage(kind, id, quick=True) if sealed_manifest(store, kind, id) else []
     return f"{singular(kind)} {id[:12]} is damaged: {faults[0]}" if faults else ""
-
-
-def _is_open_and_damaged(store: Store, kind: str, id: str) -> bool:
-    """Whether an artifact is open and its manifest cannot be read; who opens it again writes that again."""
-    return not store.is_sealed(kind, id) and _manifest_if_sound(store, kind, id) is None
 
 
 def attempts(store: Store, kind: str, spec: Mapping[str, Any]) -> list[str]:

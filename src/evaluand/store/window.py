@@ -44,7 +44,8 @@ class WindowedStore:
         for batch in self._store.read(kind, id, table, wanted, Rows(indices, rows.at)):
             is_last = False
             if INDEX in batch.schema.names:
-                is_last = _ends_after(batch.column(INDEX), indices)
+                seen = batch.column(INDEX)  # by which tables are sorted
+                is_last = len(seen) > 0 and (not len(indices) or seen[-1].as_py() > indices[-1])
                 batch = batch.filter(pc.is_in(batch.column(INDEX), value_set=chosen))
             batch = batch if columns is None else batch.select(columns)
             if batch.num_rows:
@@ -68,8 +69,3 @@ def take_rows(batches: Iterator[pa.RecordBatch], places: Indices) -> Iterator[pa
         first += batch.num_rows
         if stop == len(places):
             return
-
-
-def _ends_after(seen: pa.Array, wanted: np.ndarray) -> bool:
-    """Whether no later row is wanted: tables are sorted by `_index_`."""
-    return len(seen) > 0 and (not len(wanted) or seen[-1].as_py() > wanted[-1])
