@@ -70,7 +70,6 @@ from evaluand.store.ownership import note_foreign
 from evaluand.store.store import (
     Manifest,
     Ref,
-    Rows,
     Store,
     begin,
     check_name,
@@ -81,7 +80,7 @@ from evaluand.store.store import (
     journalled,
     now,
 )
-from evaluand.store.tables import FAILED, SCORED, SKIPPED
+from evaluand.store.tables import FAILED, SCORED, SKIPPED, Rows
 
 _OF_ROW = (INDEX, "replication", RESPONSE_INDEX)
 

@@ -114,8 +114,7 @@ def _sealed_records(store: Store, manifest: Manifest, slots: np.ndarray | None) 
     numbers = count() if slots is None else iter(slots.tolist())
     for batch in store.read("runs", id, "responses", rows=Rows(at=slots)):
         columns = {name: batch.column(name) for name in batch.schema.names}
-        columns["started"] = columns["started"].cast(pa.int64())
-        columns["duration"] = columns["duration"].cast(pa.int64())
+        columns |= {name: columns[name].cast(pa.int64()) for name in ("started", "duration")}
         for row in pa.RecordBatch.from_arrays(list(columns.values()), list(columns)).to_pylist():
             slot = next(numbers)
             traced = spans.of(row[INDEX], row["replication"])
@@ -135,10 +134,9 @@ def _spans_at(store: Store, manifest: Manifest, slots: np.ndarray) -> Iterator[p
     """At least the spans of the rows at some slots of a sealed run."""
     if "spans" not in manifest["tables"]:
         return iter(())
-    indices = (
-        batch.column(INDEX) for batch in store.read("runs", manifest["id"], "responses", [INDEX], Rows(at=slots))
-    )
-    return spans_of(WindowedStore(store, chain.from_iterable(column.to_pylist() for column in indices)), manifest)
+    batches = store.read("runs", manifest["id"], "responses", [INDEX], Rows(at=slots))
+    indices = chain.from_iterable(batch.column(INDEX).to_pylist() for batch in batches)
+    return spans_of(WindowedStore(store, indices), manifest)
 
 
 def _record(row: dict[str, Any], traced: list[list[Any]]) -> list[Any]:

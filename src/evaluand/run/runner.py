@@ -63,18 +63,8 @@ from evaluand.run.responses import (
 )
 from evaluand.run.task import Recorded, Runnable, Task, as_task
 from evaluand.store.ownership import note_foreign
-from evaluand.store.store import (
-    Manifest,
-    MemoryStore,
-    Rows,
-    Store,
-    begin,
-    check_store,
-    describe_damage,
-    exists,
-    give_name,
-)
-from evaluand.store.tables import FAILED
+from evaluand.store.store import Manifest, MemoryStore, Store, begin, check_store, describe_damage, exists, give_name
+from evaluand.store.tables import FAILED, Rows
 from evaluand.trace.values import text_of
 
 

@@ -35,6 +35,7 @@ from evaluand.store.statuses import (
     SCORED as SCORED,
     SKIPPED as SKIPPED,
 )
+from evaluand.store.store import Rows as Rows
 
 BATCH_ROWS: Final = 4096
 BATCH_CHARACTERS: Final = 16 << 20  # of text in a batch, so that long texts do not fill the memory
