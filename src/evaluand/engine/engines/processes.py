@@ -268,7 +268,7 @@ class ProcessMap(CallsElsewhere[U]):
         self._interrupts.allow()  # elsewhere, a call could be lost between its answer and its line
         try:
             connections = [child.connection for child in busy]
-            return wait(connections, min(times, default=None)) if busy else _sleep(min(times, default=0.0))
+            return wait(connections, min(times, default=None if busy else 0.0))
         finally:
             self._interrupts.delay()
 
@@ -359,11 +359,6 @@ class ProcessMap(CallsElsewhere[U]):
         child = self._children[here] = _Child(fork(_serve, args, "evaluand worker"), here, {})
         there.close()
         return child
-
-
-def _sleep(seconds: float) -> list[Any]:
-    time.sleep(seconds)
-    return []
 
 
 def _death_error(code: int) -> WorkerDied:
