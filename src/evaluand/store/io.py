@@ -536,8 +536,10 @@ class DiskFile:
         Raises:
             EngineError: the disk did not take all of it; the file may end in a part of it.
         """
-        with _Errors(self._folder, "written", self.name):
+        try:  # without a context of errors: a run writes at every turn
             written = disk.write(self.handle, data)
+        except OSError as error:
+            raise disk_error(self._folder.path / self.name, error, "written") from error
         if written != len(data):
             problem = f"the disk took {written} of {len(data)} bytes"
             raise disk_error(self._folder.path / self.name, problem, "written")
