@@ -135,7 +135,7 @@ def test_a_claim_that_was_stored_although_the_disk_failed_is_released(tmp_path: 
         lane.leases.claim(1)
         lane.close()
     first, second = open_lane(tmp_path), open_lane(tmp_path)
-    with faulty(fails("names", lasts=False), earlier), pytest.raises(EngineError):
+    with faulty(fails("entries", lasts=False), earlier), pytest.raises(EngineError):
         first.leases.claim(1)
     assert second.leases.busy()
     first.close()
@@ -145,7 +145,7 @@ def test_a_claim_that_was_stored_although_the_disk_failed_is_released(tmp_path: 
 
 def test_a_worker_whose_claim_was_stored_although_the_disk_failed_can_claim_again(tmp_path: Path) -> None:
     lane = open_lane(tmp_path)
-    with faulty(fails("names", lasts=False), 0), pytest.raises(EngineError):
+    with faulty(fails("entries", lasts=False), 0), pytest.raises(EngineError):
         lane.leases.claim(1)
     assert lane.leases.claim(1) == (0, 1)
     lane.close()
@@ -154,7 +154,7 @@ def test_a_worker_whose_claim_was_stored_although_the_disk_failed_can_claim_agai
 def test_a_worker_whose_sign_of_life_was_stored_although_the_disk_failed_has_its_leases(tmp_path: Path) -> None:
     first, second = open_lane(tmp_path), open_lane(tmp_path)
     assert first.leases.claim(1) == (0, 0)
-    with faulty(fails("names", lasts=False), 0), pytest.raises(EngineError):
+    with faulty(fails("entries", lasts=False), 0), pytest.raises(EngineError):
         first.leases._renew()
     first.leases._renew()
     assert first.leases.holds()
@@ -177,7 +177,7 @@ def test_a_worker_that_loses_a_claim_before_it_knows_of_it_goes_on_under_another
         monkeypatch.undo()
         return call(*arguments)
 
-    with faulty(Fault("paused", take_over, lambda name, arguments: name == "names"), 0):
+    with faulty(Fault("paused", take_over, lambda name, arguments: name == "entries"), 0):
         assert first.leases.claim(1) is None  # stored, and lost before it was read back
     assert not first.leases.holds()
     second.close()

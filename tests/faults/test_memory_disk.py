@@ -67,7 +67,7 @@ class Pair:
                 self.both("state", name, folder)
                 self.both("state_of", folder)
             case "list":
-                for call in ("names", "entries", "sizes"):
+                for call in ("entries", "sizes"):
                     self.both(call, folder)
             case "rename":
                 self.both("rename", name, other, folder)

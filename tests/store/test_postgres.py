@@ -67,7 +67,7 @@ def test_long_lines_have_several_rows(journals: PostgresJournals, monkeypatch: p
     assert [*other.records()] == [[0, "x" * 95], [1, "y"]]
 
 
-def test_threads_share_statements_and_lose_no_line(journals: PostgresJournals) -> None:
+def test_threads_that_append_at_once_lose_no_line(journals: PostgresJournals) -> None:
     lane = open_lane(journals)
     threads = [threading.Thread(target=lane.append, args=(b'[%d,"x"]\n' % slot,)) for slot in range(40)]
     for thread in threads:

@@ -17,7 +17,7 @@ from evaluand.evaluation.evaluator import Evaluation, Evaluator
 from evaluand.run.runner import Run, Runner
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.overlay import OverlayStore
-from evaluand.store.store import MemoryStore, Store
+from evaluand.store.store import MemoryStore, Rows, Store
 from evaluand.store.window import WindowedStore
 
 N = 300
@@ -64,9 +64,9 @@ def test_a_window_reads_only_row_groups_that_have_its_rows(
     store, run, _ = stored
     if isinstance(store, MemoryStore):
         pytest.skip("a store in memory has no row groups")
-    of_one = [*store.read("runs", run.id, "responses", None, np.array([5]))]
+    of_one = [*store.read("runs", run.id, "responses", None, Rows(of=np.array([5])))]
     assert sum(batch.num_rows for batch in of_one) < 2 * N
-    [none] = store.read("runs", run.id, "responses", ["_index_"], np.zeros(0, np.int64))
+    [none] = store.read("runs", run.id, "responses", ["_index_"], Rows(of=np.zeros(0, np.int64)))
     assert (none.num_rows, none.schema.names) == (0, ["_index_"])
 
 

@@ -91,9 +91,6 @@ class MemoryDisk(Disk):
     def sizes(self, folder: int | str) -> dict[str, int]:
         return {name: len(n.content) for name, n in self._names(folder).items() if n.names is None}
 
-    def names(self, folder: int | str) -> list[str]:
-        return [*self._names(folder)]
-
     def make_folder(self, name: str, folder: int | None) -> None:
         self._put(name, folder, self._new(is_folder=True))
 

@@ -57,7 +57,7 @@ from evaluand.data.sources import (
 )
 from evaluand.data.view import View, ViewSpec
 from evaluand.store.ownership import with_mac
-from evaluand.store.store import Store, at_once, check_name, drafted
+from evaluand.store.store import Rows, Store, at_once, check_name, drafted
 
 
 @dataclass(slots=True)
@@ -241,7 +241,7 @@ class Dataset(metaclass=Explained):
             EngineError: its manifest or its table is damaged, or they do not belong together.
         """
         manifest = store.manifest("datasets", id)
-        schema = next(store.read("datasets", id, "examples", of=np.zeros(0, np.int64))).schema
+        schema = next(store.read("datasets", id, "examples", rows=Rows(of=np.zeros(0, np.int64)))).schema
         self = cls.__new__(cls)
         self.name = manifest["name"]
         self.roles = read_roles(manifest["spec"]["roles"])

@@ -30,6 +30,9 @@ class Budget:
         cost: how much may be spent.
         currency: of this amount. Costs in other currencies cannot be counted, and stop the work.
 
+    Attributes:
+        other_currency: that of costs that it could not count; None if there were none.
+
     Raises:
         SpecError: an argument is no amount, or no currency.
 
@@ -52,7 +55,7 @@ class Budget:
         self._set_aside = 0.0
         self._in_flight = 0
         self._fault = ""
-        self._other_currency: str | None = None
+        self.other_currency: str | None = None
 
     @classmethod
     def parse(cls, text: str) -> Budget:
@@ -100,11 +103,6 @@ class Budget:
             return self._spent.get(work, 0.0)
 
     @property
-    def other_currency(self) -> str | None:
-        """The currency of costs that it could not count; None if there were none."""
-        return self._other_currency
-
-    @property
     def is_spent(self) -> bool:
         return self.spent >= self.cost
 
@@ -127,7 +125,7 @@ class Budget:
             work: the run or evaluation for which it was made.
         """
         if currency != self.currency:
-            self._other_currency = currency or None
+            self.other_currency = currency or None
             return self.refuse(f"a request cost {cost:g} {currency or 'in an unknown currency'}")
         with self._lock:
             self._spent[work] = self._spent.get(work, 0.0) + cost
@@ -137,7 +135,7 @@ class Budget:
         """Counts what some work has cost so far, by currency, as stored; what of it was counted before counts once."""
         for currency, cost in costs.items():
             if currency != self.currency and cost:
-                self._other_currency = currency or None
+                self.other_currency = currency or None
                 return self.refuse(f"this work has cost {cost:g} {currency or 'in an unknown currency'} so far")
         with self._lock:
             self._spent[work] = max(self._spent.get(work, 0.0), costs.get(self.currency, 0.0))

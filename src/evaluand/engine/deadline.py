@@ -7,6 +7,7 @@ too long, and used for the next call otherwise: what a client caches per thread,
 import threading
 from collections.abc import Callable
 from contextvars import copy_context
+from queue import Empty, SimpleQueue
 from typing import Any, Final, TypeVar, cast
 
 from evaluand.core.system import call_after_fork
@@ -33,16 +34,16 @@ def within(seconds: float, call: Callable[[], T]) -> T:
         thread = _idle.pop()
     except IndexError:
         thread = _Thread()
-    context, done = copy_context(), False
+    context, has_ended = copy_context(), False
+    thread.calls.put(lambda: context.run(call))
     try:
-        done = thread.make(lambda: context.run(call), seconds)
+        value, error = thread.outcomes.get(timeout=min(seconds, threading.TIMEOUT_MAX))
+        has_ended = True
+    except Empty:
+        raise Overdue from None
     finally:
-        if not done:
-            thread.leave()
-    if not done:
-        raise Overdue
-    value, error = thread.outcome
-    thread.outcome = None, None
+        if not has_ended:
+            thread.calls.put(None)  # it ends after this call
     _idle.append(thread)
     if error is not None:
         raise error
@@ -50,43 +51,21 @@ def within(seconds: float, call: Callable[[], T]) -> T:
 
 
 class _Thread:
-    """A thread that makes one call after another.
-
-    Bare locks pass calls and outcomes, in a third of the time that conditions take.
-    """
-
-    outcome: tuple[Any, BaseException | None]
+    """A thread that makes one call after another."""
 
     def __init__(self) -> None:
-        self._ready, self._done = threading.Lock(), threading.Lock()
-        self._ready.acquire()
-        self._done.acquire()
-        self._call: Callable[[], Any] | None = None
-        self._is_left = False
+        self.calls: SimpleQueue[Callable[[], Any] | None] = SimpleQueue()
+        self.outcomes: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
         threading.Thread(target=self._work, name="evaluand call", daemon=True).start()
 
-    def make(self, call: Callable[[], Any], seconds: float) -> bool:
-        self._call = call
-        self._ready.release()
-        return self._done.acquire(timeout=min(seconds, threading.TIMEOUT_MAX))
-
-    def leave(self) -> None:
-        """Ends the thread after its current call."""
-        self._is_left = True
-        if self._done.acquire(blocking=False):  # the call has just ended, and the thread waits for the next
-            self._call = None
-            self._ready.release()
-
     def _work(self) -> None:
-        while self._ready.acquire() and (call := self._call) is not None:
+        while (call := self.calls.get()) is not None:
             try:
-                self.outcome = call(), None
+                outcome: tuple[Any, BaseException | None] = call(), None
             except BaseException as error:  # whatever it raises goes to the caller
-                self.outcome = None, error
-            self._call = call = None  # frees what the call refers to
-            self._done.release()
-            if self._is_left:
-                return
+                outcome = None, error
+            self.outcomes.put(outcome)
+            del call, outcome  # frees what they refer to
 
 
 _idle: Final[list[_Thread]] = []

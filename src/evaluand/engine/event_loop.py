@@ -96,22 +96,14 @@ async def close_idle_connections(error: BaseException) -> None:
     Pools are found in the frames of the error: those of httpcore, which httpx and the clients of OpenAI and Anthropic
     use. They open new connections on demand.
     """
-    for pool in _pools(error):
-        for connection in pool.connections:
+    frames = (frame for cause in _causes(error) for frame, _ in traceback.walk_tb(cause.__traceback__))
+    owners = {id(owner): owner for frame in frames if (owner := frame.f_locals.get("self")) is not None}
+    for pool in [owner for owner in owners.values() if type(owner).__module__.partition(".")[0] in _POOLING]:
+        for connection in getattr(pool, "connections", ()):
             if connection.is_idle():
                 with suppress(Exception):  # such as of a loop that is closed; the pool drops this connection as well
                     async with asyncio.timeout(_EXIT):
                         await connection.aclose()
-
-
-def _pools(error: BaseException) -> list[Any]:
-    pools: dict[int, Any] = {}
-    for cause in _causes(error):
-        for frame, _ in traceback.walk_tb(cause.__traceback__):
-            owner = frame.f_locals.get("self")
-            if type(owner).__module__.partition(".")[0] in _POOLING and hasattr(owner, "connections"):
-                pools[id(owner)] = owner
-    return [*pools.values()]
 
 
 def _causes(error: BaseException) -> list[BaseException]:
@@ -165,12 +157,8 @@ class _Ticket(Future[T]):
             with suppress(BaseException):  # a second interrupt
                 while self._loop is None:
                     time.sleep(_MOMENT)
-                self._loop.call_soon_threadsafe(self._cancel_task)
+                self._loop.call_soon_threadsafe(lambda: self._task and self._task.cancel())
                 self.exception()
-
-    def _cancel_task(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
 
     def _pass_on(self, task: asyncio.Task[T]) -> None:
         if task.cancelled():
@@ -261,7 +249,8 @@ class _LoopThread:
 
 def _waits_for_this_thread(loop: threading.Thread) -> bool:
     """Whether a coroutine blocks its loop with nested work of evaluand, or by waiting for the current thread."""
-    tasks = list(_tasks_of_pools(threading.current_thread()))
+    of_pools = (f for f in _frames(threading.current_thread()) if f.f_code.co_filename == thread_pools.__file__)
+    tasks = [getattr(frame.f_locals.get("self"), "future", None) for frame in of_pools]
     for frame in _frames(loop):
         if frame.f_code in _nested_waits:
             return True
@@ -270,13 +259,6 @@ def _waits_for_this_thread(loop: threading.Thread) -> bool:
         if frame.f_code is _RESULT and any(frame.f_locals["self"] is task for task in tasks):
             return True
     return False
-
-
-def _tasks_of_pools(thread: threading.Thread) -> Iterator[Any]:
-    """The futures of thread pools that a thread computes."""
-    for frame in _frames(thread):
-        if frame.f_code.co_filename == thread_pools.__file__ and "self" in frame.f_locals:
-            yield getattr(frame.f_locals["self"], "future", None)
 
 
 def _is_locked(loop: threading.Thread) -> bool:

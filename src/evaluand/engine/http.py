@@ -149,31 +149,25 @@ class HttpClient:
         """
         http = _library(self._extra)
         http.proxy_of(http.URL(self.url))
-        refusals = dict(self._refusals())
-        faults = [(self._place(name), message) for name, message in refusals.items()]
-        for name in self._names:
-            value = self._secrets.get(name)
-            if name in refusals:
-                continue
-            if value is None:
-                faults.append((self._place(name), f"the environment variable {name} is not set"))
-            elif not (value.isascii() and value.isprintable()):
-                message = f"the environment variable {name} cannot be sent; it must be printable ASCII"
-                faults.append((self._place(name), message))
+        faults = [(self._place(name), fault) for name in self._names if (fault := self._fault_of(name))]
         if faults:
             raise ParameterError(faults)
         if self._names and not self.of_file and is_exposed(self.url) and self._host not in _warned_of:
             _warned_of.add(self._host)
             warn(f"{', '.join(self._names)} is sent to http://{self._host} without encryption; use https")
 
-    def _refusals(self) -> Iterator[tuple[str, str]]:
-        """The variables that a file names and that are not sent to this host, with the reason."""
-        if self.of_file and self._names:
+    def _fault_of(self, name: str) -> str | None:
+        """Why the value of a variable cannot be sent, or not to this host; None if it can."""
+        if self.of_file:
             allowed, url = permissions(), str(_library().URL(self.url))  # as the client reads it
-            for name in self._names:
-                reason = refusal(name, self.url, allowed) or refusal(name, url, allowed)
-                if reason is not None:
-                    yield name, reason
+            if reason := refusal(name, self.url, allowed) or refusal(name, url, allowed):
+                return reason
+        value = self._secrets.get(name)
+        if value is None:
+            return f"the environment variable {name} is not set"
+        if not (value.isascii() and value.isprintable()):
+            return f"the environment variable {name} cannot be sent; it must be printable ASCII"
+        return None
 
     def _place(self, variable: str) -> tuple[str]:
         return ("url" if variable in _VARIABLE.findall(self.url) else "headers",)

@@ -123,21 +123,17 @@ class OpenSlots:
 
     def take(self, key: bytes) -> int | None:
         """Take the next slot with that key; None if there is none left."""
-        high, low = int.from_bytes(key[:8], "big"), int.from_bytes(key[8:], "big")
-        first = int(np.searchsorted(self._high, np.uint64(high), "left"))
-        while first < len(self._slots) and self._high[first] == high and self._low[first] < low:
-            first += 1
-        if first == len(self._slots) or not self._is(first, high, low):
+        high, low = np.uint64(int.from_bytes(key[:8], "big")), np.uint64(int.from_bytes(key[8:], "big"))
+        start, stop = (int(np.searchsorted(self._high, high, side)) for side in ("left", "right"))
+        first = start + int(np.searchsorted(self._low[start:stop], low))
+        if first == stop or self._low[first] != low:
             return None
         place = first + int(self._filled[first])
-        if place == len(self._slots) or not self._is(place, high, low):
+        if place == stop or self._low[place] != low:
             return None
         self._filled[first] += 1
         self.left -= 1
         return int(self._slots[place])
-
-    def _is(self, place: int, high: int, low: int) -> bool:
-        return bool(self._high[place] == high and self._low[place] == low)
 
 
 class Unchanged:

@@ -18,7 +18,6 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from types import TracebackType
 from typing import Final, Self
 
 from evaluand.engine.limits import MARGIN, Limit
@@ -77,15 +76,12 @@ class TokenLimit(Limit):
         """Admits those who are first in line while there is room, and wakes the next, who watches the time then."""
         self._forget(now)
         first = self._waiting[0] if self._waiting else None
-        while self._waiting and self._has_room(self._waiting[0].tokens):
+        while self._waiting and (self._used == 0 or self._used + self._waiting[0].tokens <= self.tokens):
             reservation = self._waiting.popleft()
             reservation._admit()
             self._used += reservation.tokens
         if self._waiting and self._waiting[0] is not first:
             self._waiting[0]._wake()
-
-    def _has_room(self, tokens: int) -> bool:
-        return self._used == 0 or self._used + tokens <= self.tokens
 
     def _pause(self, tokens: int, now: float) -> float:
         """Seconds until so many tokens are free, if no reservation is settled before."""
@@ -98,20 +94,15 @@ class TokenLimit(Limit):
 
     def _forget(self, now: float) -> None:
         while self._sent and self._sent[0].until <= now:
-            self._used -= self._sent.popleft()._expire()
+            expired = self._sent.popleft()
+            expired._state = _OVER
+            self._used -= expired.tokens
 
     def _estimate(self, characters: int, max_output: int | None) -> tuple[int, int]:
         """The tokens that a request will probably use: input and output."""
         input_tokens = characters * self._input.ratio(self._characters, 1 / CHARACTERS_PER_TOKEN)
         output_tokens = self._output.mean(USUAL_OUTPUT if max_output is None else max_output)
         return math.ceil(input_tokens), math.ceil(min(output_tokens, math.inf if max_output is None else max_output))
-
-    def _learn(self, characters: int, input_tokens: int | None, output_tokens: int | None) -> None:
-        if input_tokens is not None:
-            self._characters.add(characters)
-            self._input.add(input_tokens)
-        if output_tokens is not None:
-            self._output.add(output_tokens)
 
 
 class Reservation:
@@ -138,9 +129,7 @@ class Reservation:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.give_back()
 
     async def __aenter__(self) -> Self:
@@ -148,9 +137,7 @@ class Reservation:
         self.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self.give_back()
 
     def wait(self) -> None:
@@ -206,7 +193,11 @@ class Reservation:
         """Replaces the estimate by the tokens that the reply reports; None leaves an estimate as it is."""
         limit = self._limit
         with limit._lock:
-            limit._learn(self._characters, input_tokens, output_tokens)
+            if input_tokens is not None:
+                limit._characters.add(self._characters)
+                limit._input.add(input_tokens)
+            if output_tokens is not None:
+                limit._output.add(output_tokens)
             if self._counted is not None and self._state in (_ADMITTED, _SENT):
                 before, (input_estimate, output_estimate) = self.tokens, self._counted
                 self._counted = (
@@ -235,10 +226,6 @@ class Reservation:
         self._counted = self._limit._estimate(self._characters, self._max_output)
         self._state = _ADMITTED
         self._wake()
-
-    def _expire(self) -> int:
-        self._state = _OVER
-        return self.tokens
 
 
 class _FadingMean:

@@ -28,7 +28,7 @@ from evaluand.run.kind import RUNS
 from evaluand.run.runner import Run
 from evaluand.store import tables
 from evaluand.store.journal import WorkLog
-from evaluand.store.store import Manifest, Store
+from evaluand.store.store import Manifest, Rows, Store
 from evaluand.store.tables import FAILED
 
 _N_CELLS: Final = 9  # of a score in the journal, before its usage
@@ -163,7 +163,7 @@ def _open_scores(lane: WorkLog) -> Records:
 
 def _sealed_scores(store: Store, manifest: Manifest, name: str, slots: np.ndarray | None) -> Records:
     places = None if slots is None else _places(store, manifest, name, slots)
-    batches = store.read("evaluations", manifest["id"], f"scores/{name}", at=places)
+    batches = store.read("evaluations", manifest["id"], f"scores/{name}", rows=Rows(at=places))
     rows = groupby(chain.from_iterable(map(_journal_rows, batches)), itemgetter(0))
     for (_, of_row), slot in zip(rows, count() if slots is None else slots.tolist(), strict=False):
         _, digests, scores = zip(*of_row, strict=True)

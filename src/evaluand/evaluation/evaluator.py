@@ -65,7 +65,7 @@ from evaluand.store.store import (
     journalled,
     now,
 )
-from evaluand.store.tables import FAILED, SCORED, SKIPPED
+from evaluand.store.tables import FAILED, SCORED, SKIPPED, Rows
 
 _OF_ROW = (INDEX, "replication", RESPONSE_INDEX)
 
@@ -107,8 +107,8 @@ class Evaluation(Artifact):
 
     def columns(self, scorer: str) -> list[str]:
         """The names of the columns of a scorer's table."""
-        nothing = np.zeros(0, np.int64)
-        return list(next(self.store.read("evaluations", self.id, f"scores/{scorer}", of=nothing)).schema.names)
+        nothing = Rows(of=np.zeros(0, np.int64))
+        return list(next(self.store.read("evaluations", self.id, f"scores/{scorer}", rows=nothing)).schema.names)
 
     def table(self, scorer: str) -> pa.Table:
         """A scorer's table."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -27,11 +27,8 @@ from evaluand.predictions.steps import Result
 from evaluand.run.kind import RUNS
 from evaluand.run.responses import recorded_batch
 from evaluand.run.runner import Run
-from evaluand.store.store import MemoryStore, at_once, drafted
+from evaluand.store.store import ALL, MemoryStore, Rows, at_once, drafted
 from evaluand.store.tables import SCORE_STATUSES, SHARD_ROWS
-
-if TYPE_CHECKING:
-    from evaluand.store.store import Indices
 
 _RESPONSES: Final = "responses"
 
@@ -94,22 +91,16 @@ class ColumnStore(MemoryStore):
         return id
 
     def read(
-        self,
-        kind: str,
-        id: str,
-        table: str,
-        columns: list[str] | None = None,
-        of: Indices | None = None,
-        at: Indices | None = None,
+        self, kind: str, id: str, table: str, columns: list[str] | None = None, rows: Rows = ALL
     ) -> Iterator[pa.RecordBatch]:
         if (kind, table) != (RUNS, _RESPONSES):
-            yield from super().read(kind, id, table, columns, of, at)
+            yield from super().read(kind, id, table, columns, rows)
             return
         given = self._outputs[id]
-        chosen = at if at is not None else of
-        rows = np.arange(len(given.truth)) if chosen is None else np.asarray(chosen, np.int64)
-        for start in range(0, max(len(rows), 1), SHARD_ROWS):
-            batch = _outputs_of(given, rows[start : start + SHARD_ROWS])
+        chosen = rows.at if rows.at is not None else rows.of
+        places = np.arange(len(given.truth)) if chosen is None else np.asarray(chosen, np.int64)
+        for start in range(0, max(len(places), 1), SHARD_ROWS):
+            batch = _outputs_of(given, places[start : start + SHARD_ROWS])
             yield batch if columns is None else batch.select(columns)
 
 

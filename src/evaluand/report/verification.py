@@ -10,12 +10,10 @@ from evaluand.core import identity
 from evaluand.core.errors import EngineError, EvaluandError, Fault, NotFound, describe_error
 from evaluand.data.kind import DATASETS
 from evaluand.store.kinds import Origin, find_kind, origins, origins_with_digests, singular
-from evaluand.store.store import Manifest, Store
+from evaluand.store.store import ALL, Manifest, Rows, Store
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from evaluand.store.store import Indices
 
 UNCHECKED: Final = "unchecked"
 """The code of the fault of an intact artifact that needs a damaged one to be checked."""
@@ -108,17 +106,11 @@ class _ReadOnce:
         return self._manifests[kind, id]
 
     def read(
-        self,
-        kind: str,
-        id: str,
-        table: str,
-        columns: list[str] | None = None,
-        of: Indices | None = None,
-        at: Indices | None = None,
+        self, kind: str, id: str, table: str, columns: list[str] | None = None, rows: Rows = ALL
     ) -> Iterator[pa.RecordBatch]:
         key, entry = (kind, id, table), self.manifest(kind, id).get("tables", {}).get(table, {})
-        if at is not None or entry.get("bytes", _MOST_BYTES) >= _MOST_BYTES:
-            return self._store.read(*key, columns, of, at)
+        if rows.at is not None or entry.get("bytes", _MOST_BYTES) >= _MOST_BYTES:
+            return self._store.read(*key, columns, rows)
         if key not in self._tables:
             self._tables[key] = [*self._store.read(*key)]
         return (batch.select(columns) if columns else batch for batch in self._tables[key])

@@ -26,7 +26,7 @@ from evaluand.run.earlier_work import CHECKED, EarlierWork, Records, Repeats
 from evaluand.run.responses import INPUTS, LANE, N_FIELDS, SpanStream, spans_of
 from evaluand.store.journal import WorkLog
 from evaluand.store.manifests import DamagedFile
-from evaluand.store.store import Manifest, MemoryStore, Store
+from evaluand.store.store import Manifest, MemoryStore, Rows, Store
 from evaluand.store.tables import COMPLETED
 from evaluand.store.window import WindowedStore
 
@@ -112,10 +112,9 @@ def _sealed_records(store: Store, manifest: Manifest, slots: np.ndarray | None) 
     id = manifest["id"]
     spans = SpanStream(_if_readable(spans_of(store, manifest) if slots is None else _spans_at(store, manifest, slots)))
     numbers = count() if slots is None else iter(slots.tolist())
-    for batch in store.read("runs", id, "responses", at=slots):
+    for batch in store.read("runs", id, "responses", rows=Rows(at=slots)):
         columns = {name: batch.column(name) for name in batch.schema.names}
-        columns["started"] = columns["started"].cast(pa.int64())
-        columns["duration"] = columns["duration"].cast(pa.int64())
+        columns |= {name: columns[name].cast(pa.int64()) for name in ("started", "duration")}
         for row in pa.RecordBatch.from_arrays(list(columns.values()), list(columns)).to_pylist():
             slot = next(numbers)
             traced = spans.of(row[INDEX], row["replication"])
@@ -135,8 +134,9 @@ def _spans_at(store: Store, manifest: Manifest, slots: np.ndarray) -> Iterator[p
     """At least the spans of the rows at some slots of a sealed run."""
     if "spans" not in manifest["tables"]:
         return iter(())
-    indices = (batch.column(INDEX) for batch in store.read("runs", manifest["id"], "responses", [INDEX], at=slots))
-    return spans_of(WindowedStore(store, chain.from_iterable(column.to_pylist() for column in indices)), manifest)
+    batches = store.read("runs", manifest["id"], "responses", [INDEX], Rows(at=slots))
+    indices = chain.from_iterable(batch.column(INDEX).to_pylist() for batch in batches)
+    return spans_of(WindowedStore(store, indices), manifest)
 
 
 def _record(row: dict[str, Any], traced: list[list[Any]]) -> list[Any]:

@@ -64,7 +64,7 @@ from evaluand.run.responses import (
 from evaluand.run.task import Recorded, Runnable, Task, as_task
 from evaluand.store.ownership import note_foreign
 from evaluand.store.store import Manifest, MemoryStore, Store, begin, check_store, describe_damage, exists, give_name
-from evaluand.store.tables import FAILED
+from evaluand.store.tables import FAILED, Rows
 from evaluand.trace.values import text_of
 
 
@@ -146,8 +146,8 @@ class Run(Artifact):
 
     def at(self, positions: Sequence[int]) -> Iterator[Response]:
         """The rows at some positions, in ascending order."""
-        places = np.asarray(positions, np.int64)
-        return responses_of(self.store.read("runs", self.id, "responses", list(READ), at=places), self.items)
+        rows = Rows(at=np.asarray(positions, np.int64))
+        return responses_of(self.store.read("runs", self.id, "responses", list(READ), rows), self.items)
 
     def contents(self) -> Iterator[bytes]:
         """The `content` of each response, in order."""

@@ -16,20 +16,10 @@ import orjson
 
 from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, Fault
+from evaluand.store import manifests
 from evaluand.store.checks import ID
 from evaluand.store.folder import Folder, State
 from evaluand.store.kinds import found_by, kind_names
-from evaluand.store.manifests import (
-    LOST,
-    OPEN,
-    SEALED,
-    as_fault,
-    blocked_fault,
-    has_lost_manifest,
-    read_manifest,
-    read_ref,
-    unknown_kind,
-)
 from evaluand.store.store import Ref
 from evaluand.store.user_cache import cache_place, file_prefix, remove_unused
 
@@ -138,13 +128,13 @@ class Catalog:
         files = [name for name in folder.names() if name.endswith(".json")]
         states = dict(zip(files, folder.states(files), strict=True))
         known = kind_names()
-        for file, row in self._read_changed(_REFS, states, lambda file: [*read_ref(folder, file)[0]]).items():
+        for file, row in self._read_changed(_REFS, states, lambda file: [*manifests.read_ref(folder, file)[0]]).items():
             if isinstance(row, Fault):
                 yield file, row
             elif (ref := Ref(*row[_READ:])).kind in known:
                 yield file, ref
             else:  # it was read where its package was installed
-                yield file, as_fault(folder.path / file, unknown_kind(ref.kind))
+                yield file, manifests.as_fault(folder.path / file, manifests.unknown_kind(ref.kind))
 
     def _artifacts(self, kind: str, begin: str = "") -> Iterator[_Artifact]:
         above = self._root / kind
@@ -152,9 +142,9 @@ class Catalog:
             return
         found = [entry for entry in above.entries() if entry.name.startswith(begin) and ID.fullmatch(entry.name)]
         folders = [entry.name for entry in found if entry.is_folder]
-        states = dict(zip(folders, above.states(folders, SEALED), strict=True))
+        states = dict(zip(folders, above.states(folders, manifests.SEALED), strict=True))
         others = [id for id, state in states.items() if state is None]
-        states |= zip(others, above.states(others, OPEN), strict=True)
+        states |= zip(others, above.states(others, manifests.OPEN), strict=True)
         with suppress(FileNotFoundError):  # another process has just removed it
             above.hold_open()
         try:
@@ -167,7 +157,7 @@ class Catalog:
             if state is None and (damage := _damage_without_manifest(above / id)):
                 yield kind, id, Fault("", damage)
         for entry in found:
-            if not entry.is_folder and (fault := blocked_fault(above / entry.name)):
+            if not entry.is_folder and (fault := manifests.blocked_fault(above / entry.name)):
                 yield kind, entry.name, fault
 
     def _read_changed(
@@ -187,7 +177,7 @@ class Catalog:
             if state is None:
                 continue
             if isinstance(state, EngineError):
-                found[name] = as_fault(above / name, state)
+                found[name] = manifests.as_fault(above / name, state)
                 continue
             row = known.get(name)
             if row is not None and row[:_READ] == [state.st_mtime_ns, state.st_size, state.st_ino]:
@@ -199,7 +189,7 @@ class Catalog:
             except FileNotFoundError:  # another process has just removed it
                 continue
             except EngineError as error:
-                found[name] = as_fault(above / name, error)
+                found[name] = manifests.as_fault(above / name, error)
         self._rows[part] = rows if whole else known | rows
         if n_read > _FEW and whole:
             self._loaded.add(part)
@@ -221,7 +211,7 @@ class Catalog:
 
 def _read_made(folder: Folder, kind: str, id: str) -> _Row:
     """When an artifact was made, and by what it is found."""
-    manifest = read_manifest(folder, kind, id)
+    manifest = manifests.read_manifest(folder, kind, id)
     if manifest is None:
         raise FileNotFoundError
     return [manifest.get("created") or "", found_by(manifest)]
@@ -229,7 +219,7 @@ def _read_made(folder: Folder, kind: str, id: str) -> _Row:
 
 def _read_entry(folder: Folder, kind: str, id: str) -> _Values:
     """The arguments of `_entry`, without the last ones that are empty: there are thousands of entries."""
-    manifest = read_manifest(folder, kind, id)
+    manifest = manifests.read_manifest(folder, kind, id)
     if manifest is None:
         raise FileNotFoundError
     status = SEALED_STATUS if "digest" in manifest else OPEN_STATUS
@@ -243,9 +233,9 @@ def _read_entry(folder: Folder, kind: str, id: str) -> _Values:
 def _damage_without_manifest(folder: Folder) -> str:
     """What is damaged in the folder of an artifact without a manifest; an empty text if it is no artifact."""
     try:
-        return LOST if has_lost_manifest(folder) else ""
+        return manifests.LOST if manifests.has_lost_manifest(folder) else ""
     except EngineError as error:
-        return as_fault(folder.path, error).message
+        return manifests.as_fault(folder.path, error).message
 
 
 _FIELDS: Final = ("status", "name", "created", "digest", "counts", "usage", "spent")

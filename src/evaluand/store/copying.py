@@ -8,19 +8,17 @@ target has already is only compared, so a copy that was interrupted is continued
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from shlex import quote
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from evaluand.core.errors import EngineError
 from evaluand.store.digests import damaged_tables, open_table
-from evaluand.store.folder import Folder, NewFile
+from evaluand.store.folder import Folder, NewFile, blocks
 from evaluand.store.folder_store import FolderStore
 from evaluand.store.kinds import origins, singular
 from evaluand.store.manifests import SEALED, file_name
 from evaluand.store.store import Manifest, Ref, resolve
-
-_BLOCK: Final = 1 << 20
 
 Key = tuple[str, str]
 
@@ -128,14 +126,9 @@ def _add(source: FolderStore, key: Key, keys: dict[Key, None]) -> None:
 
 
 def _copy_file(folder: Folder, entry: Mapping[str, Any], new: NewFile) -> None:
-    file = open_table(folder, entry)  # which has validated its digest
-    try:
-        offset = 0
-        while part := file.read(_BLOCK, offset):
-            new.write(part)
-            offset += len(part)
-    finally:
-        file.close()
+    with closing(open_table(folder, entry)) as file:  # which has validated its digest
+        for block in blocks(file):
+            new.write(block)
 
 
 def _compare(manifest: Manifest, found: Manifest, target: FolderStore) -> None:

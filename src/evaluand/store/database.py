@@ -11,15 +11,15 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Final, TypeVar
+from typing import Any, Final, LiteralString, TypeVar
 
 import psycopg
 from psycopg import errors
 
 from evaluand.core.errors import EngineError, warn
-from evaluand.core.system import call_after_fork
+from evaluand.store.forks import begun_anew_in_forks
 
 T = TypeVar("T")
 
@@ -124,13 +124,17 @@ class Database:
         self.address = address
         self._has_answered = False
         self._begin()
-        _databases.add(self)
+        begun_anew_in_forks.add(self)
 
     @property
     def identity(self) -> str:
         """What no other database has, wherever this one is moved to."""
-        [[id]] = self.run(lambda connection: connection.execute("SELECT id FROM identity").fetchall())
+        [[id]] = self.fetch("SELECT id FROM identity")
         return str(id)
+
+    def fetch(self, statement: LiteralString, values: Sequence[Any] = ()) -> list[Any]:
+        """The rows that a statement gives."""
+        return self.run(lambda connection: connection.execute(statement, values).fetchall())
 
     def run(self, work: Callable[[Connection], T], *, patience: float | None = None) -> T:
         """The result of some statements, which are repeated while the server cannot be reached.
@@ -205,17 +209,8 @@ class Database:
         self._begin()
 
 
-_databases: Final = weakref.WeakSet[Database]()
 _of_parents: Final = list[list[Connection]]()
 """Connections of parents: closing them here would end them there."""
-
-
-def _fork() -> None:
-    for database in [*_databases]:
-        database.fork()
-
-
-call_after_fork(_fork)
 
 
 def _make_layout(connection: Connection) -> None:

@@ -9,10 +9,9 @@ from typing import Any, Final
 
 from evaluand.core.errors import EngineError, Fault
 from evaluand.core.identity import DIGEST_SIZE
-from evaluand.store.folder import Folder, OpenFile
+from evaluand.store.folder import Folder, OpenFile, blocks
 from evaluand.store.manifests import DamagedFile, as_fault
 
-_BLOCK: Final = 1 << 20
 _MISSING: Final = "cannot be read: the file is missing"
 _MOST_REMEMBERED: Final = 100_000
 _valid: Final[dict[tuple[int, ...], str]] = {}  # the digests of files that this process has read, by their versions
@@ -70,17 +69,11 @@ def damaged_tables(folder: Folder, tables: Mapping[str, Mapping[str, Any]]) -> l
 
 
 def _validate(file: OpenFile, entry: Mapping[str, Any], path: str) -> None:
-    if file.size != entry["bytes"] or _digest(file) != entry["digest"]:
+    state = hashlib.blake2b(digest_size=DIGEST_SIZE)
+    for block in blocks(file) if file.size == entry["bytes"] else ():
+        state.update(block)
+    if file.size != entry["bytes"] or state.hexdigest() != entry["digest"]:
         raise DamagedFile(path, "cannot be read: the file has changed, its digest differs")
     if len(_valid) >= _MOST_REMEMBERED:
         _valid.clear()
     _valid[file.version] = entry["digest"]
-
-
-def _digest(file: OpenFile) -> str:
-    state = hashlib.blake2b(digest_size=DIGEST_SIZE)
-    offset = 0
-    while part := file.read(_BLOCK, offset):
-        state.update(part)
-        offset += len(part)
-    return state.hexdigest()

@@ -6,7 +6,7 @@ A file is complete from the moment in which it has its name. Nothing needs a fil
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
@@ -42,6 +42,14 @@ class OpenFile(Protocol):
 
     def close(self) -> None:
         """Closes the file."""
+
+
+def blocks(file: OpenFile) -> Iterator[bytes]:
+    """The content of a file, a MiB at a time."""
+    offset = 0
+    while block := file.read(1 << 20, offset):
+        yield block
+        offset += len(block)
 
 
 class NewFile(Protocol):
@@ -95,12 +103,15 @@ class Folder(Protocol):
 
     def names(self) -> list[str]:
         """The names in the folder, sorted, whatever they are of; none if it does not exist."""
+        return [entry.name for entry in self.entries()]
 
     def files(self) -> list[str]:
         """The names of its regular files, sorted."""
+        return [entry.name for entry in self.entries() if entry.is_file]
 
     def folders(self) -> list[str]:
         """The names of its folders, sorted."""
+        return [entry.name for entry in self.entries() if entry.is_folder]
 
     def state(self, name: str) -> os.stat_result | None:
         """The state of a name itself, which may be a link; None if it does not exist."""

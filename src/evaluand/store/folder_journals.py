@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from typing import Final
 
@@ -12,7 +12,7 @@ from evaluand.store import leases
 from evaluand.store.folder import Entry, Folder
 from evaluand.store.io import DiskFolder
 from evaluand.store.journal import WorkLog
-from evaluand.store.journals import BINDING
+from evaluand.store.journals import BINDING, Journals
 from evaluand.store.lease_state import Worker
 from evaluand.store.leases import FileLeases
 from evaluand.store.log import FileLog
@@ -27,8 +27,8 @@ _OF_LOG: Final = re.compile(rf"{SEGMENT_FILE.pattern}|leases\.db(-journal|-wal|-
 _OF_LEASES: Final = re.compile(r"[0-9]+\.json|\.[0-9]+\.json\.claim")
 
 
-class FolderJournals:
-    """The journals of a store on a disk, in the folders of its artifacts.
+class FolderJournals(Journals):
+    """The journals of a store on a disk, in the folders of its artifacts, which show when they were used.
 
     Args:
         top: the folder of the store.
@@ -70,14 +70,8 @@ class FolderJournals:
         logs = self._logs(kind, id)
         return {(log, n): w for log in logs for n, w in leases.distant_workers(journal / log).items()}
 
-    def idle(self, kind: str, id: str) -> float:
-        return math.inf  # its files are among those of the artifact
-
     def remove(self, kind: str, id: str, folder: Folder) -> None:
         remove_journal(folder)
-
-    def orphans(self) -> dict[tuple[str, str], int]:
-        return {}  # they are in the folders of artifacts, with which they are found
 
     def _check(self) -> None:
         """Raises an EngineError if the store's journals are in a database."""
@@ -99,8 +93,8 @@ def is_journal_removable(folder: Folder) -> bool:
     if JOURNAL not in folder.folders():
         return False
     journal = folder / JOURNAL
-    logs = journal.folders()
-    return not journal.entries() or any(_files_of_log(journal, log) or _is_hollow(journal / log) for log in logs)
+    has_files = any(is_made for _, _, is_made in _list_files(journal))
+    return has_files or not journal.entries() or any(map(_is_hollow, _logs_in(journal)))
 
 
 def remove_journal(folder: Folder) -> None:
@@ -109,61 +103,43 @@ def remove_journal(folder: Folder) -> None:
         return
     journal = folder / JOURNAL
     while not folder.remove_folder(JOURNAL):
-        removed = [_remove_files(journal, log) for log in journal.folders()]
-        if not any(removed):
+        made = [(place, entry.name) for place, entry, is_made in _list_files(journal) if is_made]
+        for place, name in made:
+            place.remove(name)
+        hollow = [log for log in _logs_in(journal) if _is_hollow(log)]
+        for log in hollow:
+            log.remove_folder(LEASES)
+            journal.remove_folder(log.path.name)
+        if not (made or hollow):
             return  # otherwise again: another process may have written meanwhile
 
 
-def _remove_files(journal: Folder, log: str) -> bool:
-    """Removes the files of a log; whether there were any, or an empty folder."""
-    files = _files_of_log(journal, log)
-    for folder, name in files:
-        folder.remove(name)
-    if LEASES in (journal / log).folders():
-        (journal / log).remove_folder(LEASES)
-    return journal.remove_folder(log) or bool(files)
+def strays_in_journal(journal: Folder) -> list[Fault]:
+    return [stray(place, entry) for place, entry, is_made in _list_files(journal) if not is_made]
 
 
-def _files_of_log(journal: Folder, log: str) -> list[tuple[Folder, str]]:
-    """The files of a log that evaluand makes, each with its folder."""
-    places = [(journal / log, _OF_LOG)]
-    if LEASES in (journal / log).folders():
-        places.append((journal / log / LEASES, _OF_LEASES))
-    return [
-        (folder, name)
-        for folder, known in places
-        for name in folder.files()
-        if known.fullmatch(name) or is_temporary(name)
-    ]
+def _logs_in(journal: Folder) -> list[Folder]:
+    return [journal / name for name in journal.folders() if _LOG.fullmatch(name)]
+
+
+def _list_files(journal: Folder) -> Iterator[tuple[Folder, Entry, bool]]:
+    """What is in a journal besides its logs and the folders of leases: where, and whether evaluand makes it."""
+    for entry in journal.entries():
+        if not (entry.is_folder and _LOG.fullmatch(entry.name)):
+            yield journal, entry, False
+    for log in _logs_in(journal):
+        for entry in log.entries():
+            if entry.name == LEASES and entry.is_folder:
+                leases = log / LEASES
+                yield from ((leases, state, _is_file(state, _OF_LEASES)) for state in leases.entries())
+            else:
+                yield log, entry, _is_file(entry, _OF_LOG)
 
 
 def _is_hollow(log: Folder) -> bool:
     """Whether a log has no files, and perhaps the empty folder of its leases."""
-    entries = log.entries()
-    return not entries or (
-        [(entry.name, entry.is_folder) for entry in entries] == [(LEASES, True)] and not (log / LEASES).entries()
-    )
-
-
-def strays_in_journal(journal: Folder) -> list[Fault]:
-    found = []
-    for entry in journal.entries():
-        if entry.is_folder and _LOG.fullmatch(entry.name):
-            found += _strays_in_log(journal / entry.name)
-        else:
-            found.append(stray(journal, entry))
-    return found
-
-
-def _strays_in_log(log: Folder) -> list[Fault]:
-    found = []
-    for entry in log.entries():
-        if entry.name == LEASES and entry.is_folder:
-            leases = log / LEASES
-            found += [stray(leases, each) for each in leases.entries() if not _is_file(each, _OF_LEASES)]
-        elif not _is_file(entry, _OF_LOG):
-            found.append(stray(log, entry))
-    return found
+    entries = [(entry.name, entry.is_folder) for entry in log.entries()]
+    return not entries or (entries == [(LEASES, True)] and not (log / LEASES).entries())
 
 
 def _is_file(entry: Entry, known: re.Pattern[str]) -> bool:

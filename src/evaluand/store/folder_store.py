@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evaluand.core.errors import EngineError, Fault, NotFound, SpecError, plural, pluralize, warn
 from evaluand.core.identity import decode, encode
+from evaluand.store import manifests
 from evaluand.store.addresses import Address
 from evaluand.store.catalog import Catalog
 from evaluand.store.checks import ID
@@ -32,33 +33,14 @@ from evaluand.store.folder_journals import REMOVED, is_known, stray, strays_in_j
 from evaluand.store.journal import WorkLog
 from evaluand.store.journals import Journals
 from evaluand.store.kinds import kind_names
-from evaluand.store.manifests import (
-    JOURNAL,
-    LOST,
-    OPEN,
-    SEALED,
-    TABLE_FILE,
-    UNKNOWN_KIND,
-    DamagedFile,
-    as_fault,
-    blocked_fault,
-    has_lost_manifest,
-    manifest_text,
-    read_manifest,
-    read_ref,
-    readable_text,
-    ref_file,
-    ref_text,
-    unknown_kind,
-)
-from evaluand.store.store import FORMAT, Draft, Manifest, Ref, check_name, with_seal
+from evaluand.store.manifests import JOURNAL, LOST, OPEN, SEALED, TABLE_FILE, UNKNOWN_KIND, DamagedFile, as_fault
+from evaluand.store.store import ALL, FORMAT, Draft, Manifest, Ref, Rows, check_name, with_seal
 from evaluand.store.temporary import is_being_written, is_temporary
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from evaluand.store import parquet as tables
-    from evaluand.store.store import Indices
+    from evaluand.store.parquet import TableWriter
 
 REFS: Final = "refs"
 _LOST_JOURNAL: Final = "is missing, and with it what was finished"
@@ -97,7 +79,7 @@ class FolderStore:
         A folder with tables or finished work and without a manifest counts, unless it is being written.
         """
         found = []
-        for above in self._folders():
+        for above in self.folders():
             kind = above.path.name
             ids = [entry for entry in above.entries() if ID.fullmatch(entry.name)]
             folders = [entry.name for entry in ids if entry.is_folder]
@@ -109,9 +91,9 @@ class FolderStore:
 
     def manifest(self, kind: str, id: str) -> Manifest:
         folder = self.folder(kind, id)
-        manifest = read_manifest(folder, kind, id)
+        manifest = manifests.read_manifest(folder, kind, id)
         if manifest is None:
-            if has_lost_manifest(folder):
+            if manifests.has_lost_manifest(folder):
                 raise EngineError(f"{folder.path}: {LOST}")
             raise NotFound(f"no {kind} {id} in {self.root}")
         return manifest
@@ -129,7 +111,7 @@ class FolderStore:
         if self.is_sealed(kind, id):
             return self.manifest(kind, id)
         opened = with_seal(manifest | {"format": FORMAT})
-        content = readable_text(opened, sealed=False)
+        content = manifests.readable_text(opened, sealed=False)
         if self._has_lost_journal(kind, id):
             warn(f"{folder.path / JOURNAL}: {_LOST_JOURNAL}")
         with _needing(folder):
@@ -149,20 +131,14 @@ class FolderStore:
         return _FolderDraft(self, self.folder(kind, id))
 
     def read(
-        self,
-        kind: str,
-        id: str,
-        table: str,
-        columns: list[str] | None = None,
-        of: Indices | None = None,
-        at: Indices | None = None,
+        self, kind: str, id: str, table: str, columns: list[str] | None = None, rows: Rows = ALL
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of a sealed artifact's table; `of` and `at` as in `Store.read`."""
         entry = self.manifest(kind, id).get("tables", {}).get(table)
         if entry is None:
             raise NotFound(f"no table {table!r} in {kind} {id}")
-        batches: Iterator[pa.RecordBatch] = _import_parquet().read_table(self.folder(kind, id), entry, columns, of, at)
-        return batches
+        from evaluand.store.parquet import read_table  # on use: listing needs no Arrow
+
+        return read_table(self.folder(kind, id), entry, columns, rows)
 
     def damage(self, kind: str, id: str, *, quick: bool = False) -> list[Fault]:
         folder = self.folder(kind, id)
@@ -171,7 +147,7 @@ class FolderStore:
         except NotFound:
             raise
         except EngineError as error:
-            return [blocked_fault(folder) or as_fault(folder.path, error)]
+            return [manifests.blocked_fault(folder) or as_fault(folder.path, error)]
         if "digest" in manifest:
             return (resized_tables if quick else damaged_tables)(folder, manifest["tables"])
         if self._has_lost_journal(kind, id):
@@ -205,11 +181,11 @@ class FolderStore:
         folder = self.top / REFS
         with _needing(folder):
             folder.make()
-            folder.put(ref_file(check_name(name), kind), ref_text(Ref(name, kind, id), about))
+            folder.put(manifests.ref_file(check_name(name), kind), manifests.ref_text(Ref(name, kind, id), about))
 
     def about(self, name: str, kind: str) -> Mapping[str, Any]:
         with suppress(EngineError, FileNotFoundError):
-            return read_ref(self.top / REFS, ref_file(name, kind))[1]
+            return manifests.read_ref(self.top / REFS, manifests.ref_file(name, kind))[1]
         return {}
 
     def refs(self) -> list[Ref]:
@@ -228,10 +204,14 @@ class FolderStore:
     def _read_names(self, name: str) -> Iterator[tuple[str, Ref | Fault]]:
         """By kind, what the file of a name says, or why it cannot be read."""
         folder = self.top / REFS
-        for kind in kind_names() if _can_be_name(name) and not folder.blocked() else ():
-            file = ref_file(name, kind)
+        try:
+            check_name(name)
+        except SpecError:
+            return
+        for kind in kind_names() if not folder.blocked() else ():
+            file = manifests.ref_file(name, kind)
             try:
-                yield kind, read_ref(folder, file)[0]
+                yield kind, manifests.read_ref(folder, file)[0]
             except FileNotFoundError:
                 continue
             except EngineError as error:
@@ -249,7 +229,7 @@ class FolderStore:
         """Why the name in a file cannot be used; None if it can, or if the file does not exist."""
         folder = self.top / REFS
         try:
-            return self._ref_fault(file, read_ref(folder, file)[0])
+            return self._ref_fault(file, manifests.read_ref(folder, file)[0])
         except FileNotFoundError:
             return None
         except EngineError as error:
@@ -265,12 +245,15 @@ class FolderStore:
 
     def blocked(self) -> list[Fault]:
         """Folders that are not read: something else is in their place, or no package registers what they hold."""
-        faults = [blocked_fault(self.top / name) for name in (REFS, *kind_names())]
+        faults = [manifests.blocked_fault(self.top / name) for name in (REFS, *kind_names())]
         unknown = [name for name in self.top.folders() if name not in (REFS, *kind_names())]
         held = [name for name in unknown if any(map(ID.fullmatch, (self.top / name).folders()))]
-        return [*filter(None, faults), *(as_fault(self.top.path / name, unknown_kind(name)) for name in held)]
+        return [
+            *filter(None, faults),
+            *(as_fault(self.top.path / name, manifests.unknown_kind(name)) for name in held),
+        ]
 
-    def _folders(self) -> list[Folder]:
+    def folders(self) -> list[Folder]:
         """The folders of the kinds that can be read."""
         folders = [self.top / kind for kind in kind_names()]
         return [folder for folder in folders if not folder.blocked()]
@@ -278,7 +261,7 @@ class FolderStore:
     def misplaced(self) -> list[Fault]:
         """Manifests that no reader finds: in folders whose name is not an id."""
         found = []
-        for folder in self._folders():
+        for folder in self.folders():
             names = [name for name in folder.folders() if not (ID.fullmatch(name) or REMOVED.fullmatch(name))]
             for name, *states in zip(names, folder.states(names, SEALED), folder.states(names, OPEN), strict=True):
                 if any(isinstance(state, os.stat_result) for state in states):
@@ -291,7 +274,7 @@ class FolderStore:
         root = self.top
         names = [] if (root / REFS).blocked() else (root / REFS).entries()
         found = [stray(root / REFS, entry) for entry in names if not is_known(entry.name, REF_FILE)]
-        for above in self._folders():
+        for above in self.folders():
             for entry in above.entries():
                 if not is_known(entry.name, ID):
                     found.append(stray(above, entry))
@@ -312,14 +295,14 @@ class FolderStore:
     def _exists(self, kind: str, id: str) -> bool:
         try:
             folder = self.folder(kind, id)
-            return folder.states([SEALED, OPEN]) != [None, None] or has_lost_manifest(folder)
+            return folder.states([SEALED, OPEN]) != [None, None] or manifests.has_lost_manifest(folder)
         except EngineError:  # a fault of the artifact
             return True
 
     def folder(self, kind: str, id: str) -> Folder:
         """The folder of an artifact."""
-        if kind not in kind_names() or not _is_id(id):
-            raise NotFound(f"{kind} {id!r}: not an id in this store")
+        if kind not in kind_names() or not ID.fullmatch(str(id)):
+            raise NotFound(f"{kind} {id!r}: not an id in this store")  # perhaps of a manifest of somebody else
         return self.top / kind / id
 
 
@@ -327,23 +310,25 @@ class _FolderDraft:
     def __init__(self, store: FolderStore, folder: Folder) -> None:
         self._store, self._folder = store, folder
         self._folder.make()
-        self._writers: dict[str, tables.TableWriter] = {}
+        self._writers: dict[str, TableWriter] = {}
 
     def append(self, table: str, batch: pa.RecordBatch) -> None:
-        writer = self._writers.get(table)
-        if writer is None:
+        from evaluand.store.parquet import TableWriter
+
+        if table not in self._writers:
             with _needing(self._folder):
-                writer = self._writers[table] = _import_parquet().TableWriter(self._folder, table, batch.schema)
-        writer.append(batch)
+                self._writers[table] = TableWriter(self._folder, table, batch.schema)
+        self._writers[table].append(batch)
 
     def seal(self, manifest: Manifest) -> Manifest:
-        readable_text(manifest | {"format": FORMAT, "tables": {}}, sealed=True)  # raises before tables are complete
+        # raises before the tables are complete
+        manifests.readable_text(manifest | {"format": FORMAT, "tables": {}}, sealed=True)
         with _needing(self._folder):
             entries = {name: writer.close() for name, writer in self._writers.items()}
             self._folder.sync()
             sealed = with_seal(manifest | {"format": FORMAT, "tables": entries})
-            if not self._folder.put_if_absent(SEALED, manifest_text(sealed)):
-                sealed = self._read_first(manifest)
+            if not self._folder.put_if_absent(SEALED, manifests.manifest_text(sealed)):
+                sealed = self._store.manifest(manifest["kind"], manifest["id"])  # that of the process that was first
                 self._folder.sync()  # the first process may not have come to it
             self._store.sweep(sealed)
             return sealed
@@ -351,13 +336,6 @@ class _FolderDraft:
     def discard(self) -> None:
         for writer in self._writers.values():
             writer.discard()
-
-    def _read_first(self, manifest: Manifest) -> Manifest:
-        """The manifest of the process that was first."""
-        found = read_manifest(self._folder, manifest["kind"], manifest["id"], SEALED)
-        if found is None:
-            raise EngineError(f"{self._folder.path / SEALED}: vanished while it was read")
-        return found
 
 
 @contextmanager
@@ -376,7 +354,7 @@ def _open(folder: Folder, manifest: Manifest, content: bytes) -> Manifest:
         return manifest
     folder.sync()  # the process that has written it may not have come to it
     try:
-        stored = read_manifest(folder, manifest["kind"], manifest["id"], OPEN)
+        stored = manifests.read_manifest(folder, manifest["kind"], manifest["id"], OPEN)
         folder.touch(OPEN)  # it is in use again, not abandoned
     except DamagedFile as error:
         warn(f"{folder.path / OPEN}: {error.reason}; it is written again, and the finished work is continued")
@@ -386,22 +364,10 @@ def _open(folder: Folder, manifest: Manifest, content: bytes) -> Manifest:
     return stored or manifest
 
 
-def _can_be_name(text: str) -> bool:
-    try:
-        return bool(check_name(text))
-    except SpecError:
-        return False
-
-
-def _is_id(value: object) -> bool:
-    """Whether a value is an id; it may come from a manifest of somebody else."""
-    return isinstance(value, str) and ID.fullmatch(value) is not None
-
-
 def _is_lost(folder: Folder) -> bool:
     """Whether a folder without a manifest may be that of an artifact: with tables, or unreadable."""
     try:
-        return has_lost_manifest(folder)
+        return manifests.has_lost_manifest(folder)
     except EngineError:
         return True
 
@@ -438,10 +404,3 @@ def removable_files(folder: Folder) -> list[str]:
         and entry.name != JOURNAL
         and (_OF_ARTIFACT.fullmatch(entry.name) or is_temporary(entry.name))
     ]
-
-
-def _import_parquet() -> Any:
-    """The Parquet module, imported on use: listing needs no Arrow."""
-    from evaluand.store import parquet as tables
-
-    return tables

@@ -16,7 +16,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
+from operator import truediv
 from pathlib import PurePath
 from typing import Any, Final
 
@@ -27,7 +28,7 @@ from evaluand.store.digests import damaged_tables
 from evaluand.store.folder import Folder
 from evaluand.store.folder_journals import LEASES, REMOVED, is_journal_removable, remove_journal
 from evaluand.store.folder_store import REFS, FolderStore, removable_files, unneeded_files
-from evaluand.store.kinds import find_kind, kind_names, origins_last, singular
+from evaluand.store.kinds import find_kind, origins_last, singular
 from evaluand.store.lease_state import Worker
 from evaluand.store.manifests import JOURNAL, OPEN, SEALED, UNKNOWN_KIND, blocked_fault, has_lost_manifest
 from evaluand.store.references import References
@@ -97,21 +98,28 @@ def leftovers(
     if unreferenced and blocked:
         raise EngineError(f"{blocked[0].where}: {blocked[0].message}; without it, what is referenced is unknown")
     root = store.top
-    kinds = [kind for kind in kind_names() if not (root / kind).blocked()]
-    keys = [(kind, id) for kind in kinds for id in (root / kind).folders() if ID.fullmatch(id)]
-    unreadable = {key: error for key in keys if (error := _read_error(*_place(store, key)))}
-    if unreferenced and unreadable:
-        raise EngineError(f"{next(iter(unreadable.values()))}; without it, what is referenced is unknown")
-    for error in unreadable.values():
-        warn(f"{error}; it stays")
-    keys = [key for key in keys if key not in unreadable]
-    found = [*_earlier_catalog(root), *_temporary(root)]
-    for name in (REFS, *kinds):
-        if not (root / name).blocked():
-            found += _temporary(root / name)
-    for kind in kinds:
-        found += _interrupted(root / kind)
-    abandoned = [] if open_older_than is None else [*_abandoned(store, keys, open_older_than)]
+    kinds = store.folders()
+    keys = [(above.path.name, id) for above in kinds for id in above.folders() if ID.fullmatch(id)]
+    for key in [*keys]:
+        try:
+            _idle(*_place(store, key))
+        except EngineError as error:
+            if unreferenced:
+                raise EngineError(f"{error}; without it, what is referenced is unknown") from None
+            warn(f"{error}; it stays")
+            keys.remove(key)
+    catalogs = filter(_EARLIER_CATALOG.fullmatch, root.files())
+    found = [*_if(_is_quiet, root, catalogs, "an index that earlier versions wrote"), *_temporary(root)]
+    if not (root / REFS).blocked():
+        found += _temporary(root / REFS)
+    for above in kinds:
+        found += _temporary(above)
+        removed = filter(REMOVED.fullmatch, above.folders())
+        found += _if(_is_rest, above, removed, "the rest of an interrupted removal")
+    abandoned = list[Leftover]()
+    for key in keys if open_older_than is not None else ():
+        why = f"{singular(key[0])} {key[1]}: open and abandoned"
+        abandoned += _artifact_if(_is_abandoned, store, key, open_older_than, why=why)
     unusable = [*_damaged(store, keys)] if damaged else []
     lost = {item.artifact for item in (*abandoned, *unusable)}
     for key in keys:
@@ -123,14 +131,16 @@ def leftovers(
         unreached = references.find_unreached({*_artifacts(abandoned)})
         order = origins_last()  # so that what is there at any moment has what it was made from
         chosen = sorted((key for key in unreached if key not in lost), key=lambda key: order.index(key[0]))
-        found += _unreferenced(store, references, chosen)
+        for key in chosen:
+            if _is_quiet(*_place(store, key)):
+                why = f"{singular(key[0])} {key[1]}: no name reaches it"
+                found.append(_artifact(store, key, why, partial(_is_unreferenced, store, key, references)))
     return found
 
 
 def postponed(store: FolderStore) -> list[Fault]:
     """What is damaged and cannot be removed now, with the reason or what to do."""
-    folders = [store.top / kind for kind in kind_names()]
-    places = [(above, name) for above in folders if not above.blocked() for name in above.names()]
+    places = [(above, name) for above in store.folders() for name in above.names()]
     return [fault for above, name in places if ID.fullmatch(name) and (fault := _obstacle(above, name))]
 
 
@@ -190,13 +200,13 @@ def _distant_workers(store: FolderStore, item: Leftover) -> dict[tuple[str, str]
 
 def _remove(store: FolderStore, item: Leftover, outcome: Removal) -> None:
     *above, name = item.path.relative_to(store.top.path).parts
-    folder = store.top
-    for each in above:
-        folder = folder / each
-    before = [*_states(folder, name)]
+    folder = reduce(truediv, above, store.top)
+    before, is_free = [*_states(folder, name)], False
     if not before and not item.journal:
         return  # removed by another process
-    if not _can_be_removed(store, item):
+    with suppress(EngineError):  # what cannot be found out is in doubt
+        is_free = item.is_unneeded() and not (item.artifact and _is_in_use(store, item.artifact))
+    if not is_free:
         return outcome.left.append(Fault(str(item.path), _STAYS))
     if item.journal:
         store.journals.remove(*item.journal, folder)
@@ -216,13 +226,6 @@ def _remove(store: FolderStore, item: Leftover, outcome: Removal) -> None:
         names = (folder / name).names() if stat.S_ISDIR(after[0][1].st_mode) else []
         places = [folder.path / name / other for other in names] or [folder.path / name]
         outcome.left.extend(Fault(str(place), "evaluand did not make all of it, so it stays") for place in places)
-
-
-def _can_be_removed(store: FolderStore, item: Leftover) -> bool:
-    try:
-        return item.is_unneeded() and not (item.artifact and _is_in_use(store, item.artifact))
-    except EngineError:  # what cannot be found out is in doubt
-        return False
 
 
 def _remove_artifact(store: FolderStore, key: Key, above: Folder) -> str:
@@ -252,38 +255,14 @@ def _is_removable(folder: Folder) -> bool:
     return not folder.entries() or bool(removable_files(folder)) or is_journal_removable(folder)
 
 
-def _read_error(above: Folder, name: str) -> EngineError | None:
-    """Why the folder of an artifact cannot be read; None if it can."""
-    try:
-        _idle(above, name)
-    except EngineError as error:
-        return error
-    return None
-
-
-def _earlier_catalog(root: Folder) -> Iterator[Leftover]:
-    for name in root.files():
-        if _EARLIER_CATALOG.fullmatch(name):
-            yield from _if(_is_quiet, root, name, why="an index that earlier versions wrote")
-
-
-def _temporary(folder: Folder) -> Iterator[Leftover]:
+def _temporary(folder: Folder) -> list[Leftover]:
     """Files of dead processes."""
-    for name in folder.files():
-        if is_temporary(name):
-            yield from _if(_is_orphan, folder, name, why="a file that a dead process was writing")
+    return _if(_is_orphan, folder, filter(is_temporary, folder.files()), "a file that a dead process was writing")
 
 
 def _is_orphan(folder: Folder, name: str) -> bool:
     """Whether the process that was writing a file is dead."""
     return not is_being_written(name, elsewhere=False) and _is_quiet(folder, name)
-
-
-def _interrupted(folder: Folder) -> Iterator[Leftover]:
-    """The rest of interrupted removals of artifacts."""
-    for name in folder.folders():
-        if REMOVED.fullmatch(name):
-            yield from _if(_is_rest, folder, name, why="the rest of an interrupted removal")
 
 
 def _is_rest(folder: Folder, name: str) -> bool:
@@ -299,10 +278,8 @@ def _extra_files(store: FolderStore, key: Key) -> Iterator[Leftover]:
         else:
             yield from _artifact_if(_is_dead_draft, store, key, why=f"{key[0]}: a draft that was never finished")
         return
-    for name in _unneeded_names(store, key):
-        if _is_quiet(folder, name):
-            is_extra = partial(_is_extra, store, key, name)
-            yield _leftover(folder, name, "left over from writing the artifact", is_extra)
+    is_extra = partial(_is_extra, store, key)
+    yield from _if(is_extra, folder, _unneeded_names(store, key), "left over from writing the artifact")
 
 
 def _is_dead_draft(store: FolderStore, key: Key) -> bool:
@@ -316,8 +293,7 @@ def _is_dead_draft(store: FolderStore, key: Key) -> bool:
     )
 
 
-def _is_extra(store: FolderStore, key: Key, name: str) -> bool:
-    folder = store.folder(*key)
+def _is_extra(store: FolderStore, key: Key, folder: Folder, name: str) -> bool:
     return store.is_sealed(*key) and name in _unneeded_names(store, key) and _is_quiet(folder, name)
 
 
@@ -329,11 +305,6 @@ def _unneeded_names(store: FolderStore, key: Key) -> list[str]:
     except EngineError:  # which files it needs is not known
         return []
     return [*unneeded, JOURNAL] if is_journal_removable(folder) else unneeded
-
-
-def _abandoned(store: FolderStore, keys: Iterable[Key], age: float) -> Iterator[Leftover]:
-    for key in keys:
-        yield from _artifact_if(_is_abandoned, store, key, age, why=f"{singular(key[0])} {key[1]}: open and abandoned")
 
 
 def _is_abandoned(store: FolderStore, key: Key, age: float) -> bool:
@@ -368,8 +339,10 @@ def _damaged(store: FolderStore, keys: Iterable[Key]) -> Iterator[Leftover]:
             yield _artifact(store, key, why, partial(_is_damaged, store, key))
     refs = store.top / REFS
     for fault in store.damaged_refs():
-        if fault.code != UNKNOWN_KIND and _is_file_of_ref(refs, name := PurePath(fault.where).name):
-            yield _leftover(refs, name, fault.message, partial(_is_damaged_ref, store, name))
+        name = PurePath(fault.where).name
+        if fault.code != UNKNOWN_KIND and _is_file_of_ref(refs, name):
+            is_damaged = partial(lambda name: _is_file_of_ref(refs, name) and store.ref_damage(name) is not None, name)
+            yield _leftover(refs, name, fault.message, is_damaged)
 
 
 def _is_damaged(store: FolderStore, key: Key) -> bool:
@@ -427,17 +400,6 @@ def _is_file_of_ref(refs: Folder, name: str) -> bool:
     return state is not None and not stat.S_ISDIR(state.st_mode)
 
 
-def _is_damaged_ref(store: FolderStore, name: str) -> bool:
-    return _is_file_of_ref(store.top / REFS, name) and store.ref_damage(name) is not None
-
-
-def _unreferenced(store: FolderStore, references: References, keys: Iterable[Key]) -> Iterator[Leftover]:
-    for key in keys:
-        if _is_quiet(*_place(store, key)):
-            is_unreferenced = partial(_is_unreferenced, store, key, references)
-            yield _artifact(store, key, f"{singular(key[0])} {key[1]}: no name reaches it", is_unreferenced)
-
-
 def _is_unreferenced(store: FolderStore, key: Key, references: References) -> bool:
     return store.is_sealed(*key) and _is_quiet(*_place(store, key)) and not references.is_reached(key)
 
@@ -473,10 +435,10 @@ def _leftover(folder: Folder, name: str, why: str, is_unneeded: Callable[[], boo
     return Leftover(folder.path / name, _size(folder, name), why, is_unneeded)
 
 
-def _if(is_unneeded: Callable[[Folder, str], bool], folder: Folder, name: str, *, why: str) -> Iterator[Leftover]:
-    """A file or folder, if it is unneeded."""
-    if is_unneeded(folder, name):
-        yield _leftover(folder, name, why, partial(is_unneeded, folder, name))
+def _if(is_unneeded: Callable[[Folder, str], bool], folder: Folder, names: Iterable[str], why: str) -> list[Leftover]:
+    """Those of some files or folders that are unneeded."""
+    unneeded = [name for name in names if is_unneeded(folder, name)]
+    return [_leftover(folder, name, why, partial(is_unneeded, folder, name)) for name in unneeded]
 
 
 def _is_quiet(folder: Folder, name: str) -> bool:

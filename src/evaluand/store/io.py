@@ -13,13 +13,13 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path, PurePath
 from typing import Any, Final, TypeVar
 
 from evaluand.core.errors import EngineError
 from evaluand.core.system import BINARY, NO_LINKS, put_if_absent, read_at
-from evaluand.store.folder import MAX_BYTES, Entry, State
+from evaluand.store.folder import MAX_BYTES, Entry, Folder, State
 from evaluand.store.temporary import temporary_name
 
 T = TypeVar("T")
@@ -91,9 +91,6 @@ class Disk:
                         found[entry.name] = state.st_size
         return found
 
-    def names(self, folder: int | str) -> list[str]:
-        return os.listdir(folder)
-
     def make_folder(self, name: str, folder: int | None) -> None:
         os.mkdir(name, _FOLDER_MODE, dir_fd=folder)
         os.chmod(name, _FOLDER_MODE, dir_fd=folder)
@@ -127,21 +124,13 @@ class Disk:
 disk = Disk()
 
 
-def close(handle: int) -> None:
+def _close(handle: int) -> None:
     """Closes an open file; an error says nothing of it, since what must last was synced before."""
     with suppress(OSError):
         disk.close(handle)
 
 
-def has_no_name(handle: int) -> bool:
-    """Whether the system counts no name for an open file; some network drives never count one."""
-    try:
-        return disk.state_of(handle).st_nlink == 0
-    except OSError:  # another thread has closed it
-        return False
-
-
-class DiskFolder:
+class DiskFolder(Folder):
     """A folder of a store.
 
     A missing file raises `FileNotFoundError`, every other failure `EngineError`.
@@ -188,7 +177,7 @@ class DiskFolder:
         """Ends `hold_open`."""
         handle, self._handle = self._handle, None
         if handle is not None:
-            close(handle)
+            _close(handle)
 
     def exists(self) -> bool:
         """Whether the folder exists."""
@@ -213,22 +202,6 @@ class DiskFolder:
                 return sorted(self._list(folder, disk.entries))
         except FileNotFoundError:
             return []
-
-    def names(self) -> list[str]:
-        """The names in the folder, sorted, whatever they are of; none if it does not exist."""
-        try:
-            with self._opened() as folder, _Errors(self, "read"):
-                return sorted(self._list(folder, disk.names))
-        except FileNotFoundError:
-            return []
-
-    def files(self) -> list[str]:
-        """The names of its regular files, sorted."""
-        return [entry.name for entry in self.entries() if entry.is_file]
-
-    def folders(self) -> list[str]:
-        """The names of its folders, sorted."""
-        return [entry.name for entry in self.entries() if entry.is_folder]
 
     def sizes(self) -> dict[str, int]:
         """Its regular files with their sizes in bytes; nothing if it does not exist."""
@@ -275,30 +248,19 @@ class DiskFolder:
             FileNotFoundError: it does not exist.
             EngineError: it is not a regular file, is larger than `most` bytes, or cannot be read.
         """
-        handle = self.open(name)
-        try:
-            with _Errors(self, "read", name):
-                size = disk.state_of(handle).st_size
-                if size > most:
-                    raise self._too_large(name, most)
-                return self._read_whole(name, handle, size, most)
-        finally:
-            close(handle)
+        with closing(self.open_file(name)) as file:
+            parts, size, expected = list[bytes](), 0, file.size
+            while max(size, expected) <= most and (part := file.read(_BLOCK, size)):
+                parts.append(part)
+                size += len(part)
+                if size == expected:  # saves the read that finds the end
+                    break
+        if max(size, expected) > most:
+            raise EngineError(f"{self.path / name}: has more than {most:,} bytes, so evaluand did not write it")
+        return b"".join(parts)
 
     def open_file(self, name: str) -> DiskFile:
-        """A file to be read in parts; raises what `open` raises."""
-        return DiskFile(self, name, self.open(name))
-
-    def new_file(self, label: str) -> NewDiskFile:
-        """A file to be written, which has a temporary name until it is complete.
-
-        Raises:
-            FileNotFoundError: the folder does not exist.
-        """
-        return NewDiskFile(self, temporary_name(label))
-
-    def open(self, name: str) -> int:
-        """A handle for reading a regular file.
+        """A file to be read in parts.
 
         Raises:
             FileNotFoundError: it does not exist.
@@ -311,19 +273,27 @@ class DiskFolder:
             try:
                 self._require_file(name, disk.state_of(handle))
             except BaseException:
-                close(handle)
+                _close(handle)
                 raise
-            return handle
+            return DiskFile(self, name, handle)
 
-    def read_at(self, name: str, handle: int, size: int, offset: int) -> bytes:
-        """Up to `size` bytes of an open file."""
-        with _Errors(self, "read", name):
-            return disk.read(handle, size, offset)
+    def new_file(self, label: str) -> DiskFile:
+        """A file to be written, which has a temporary name until it is complete.
 
-    def state_of(self, name: str, handle: int) -> os.stat_result:
-        """The state of an open file."""
-        with _Errors(self, "read", name):
-            return disk.state_of(handle)
+        Raises:
+            FileNotFoundError: the folder does not exist.
+        """
+        return self.create(temporary_name(label))
+
+    def create(self, name: str) -> DiskFile:
+        """A new file to be appended to.
+
+        Raises:
+            FileNotFoundError: the folder does not exist.
+            EngineError: a file of this name exists, or cannot be written.
+        """
+        with self._opened() as folder, _Errors(self, "written", name):
+            return DiskFile(self, name, disk.open(self._place(name, folder), _CREATE, folder))
 
     def make(self) -> None:
         """Makes the folder, and those above it; their names survive a crash of the machine."""
@@ -335,10 +305,10 @@ class DiskFolder:
                 break
             folder = DiskFolder(self._root, *folder._names[:-1])
         for folder in reversed(missing):
-            folder._make()
+            folder.make_last()
 
     def make_last(self, *, durable: bool = True) -> None:
-        """Makes the folder in the one above.
+        """Makes the folder in the one above, or those above the root too.
 
         Args:
             durable: whether its name must survive a crash of the machine.
@@ -346,35 +316,18 @@ class DiskFolder:
         Raises:
             FileNotFoundError: the one above does not exist.
         """
-        self._make(durable)
-
-    def create(self, name: str) -> int:
-        """A handle for appending to a new file.
-
-        Raises:
-            FileNotFoundError: the folder does not exist.
-            EngineError: a file of this name exists, or cannot be written.
-        """
-        with self._opened() as folder, _Errors(self, "written", name):
-            return disk.open(self._place(name, folder), _CREATE, folder)
-
-    def append(self, name: str, handle: int, data: bytes) -> None:
-        """Appends to an open file, by one write.
-
-        Raises:
-            EngineError: the disk did not take all of it; the file may end in a part of it.
-        """
-        try:
-            written = disk.write(handle, data)
-        except OSError as error:
-            raise disk_error(self.path / name, error, "written") from error
-        if written != len(data):
-            raise disk_error(self.path / name, f"the disk took {written} of {len(data)} bytes", "written")
-
-    def sync_file(self, name: str, handle: int) -> None:
-        """Makes the content of an open file survive a crash of the machine."""
-        with _Errors(self, "written", name):
-            disk.sync(handle)
+        if not self._names:
+            with _Errors(self, "written"):
+                missing = [path for path in (self.path, *self.path.parents) if not _exists(path)]
+                disk.make_folders(str(self.path))
+            for path in missing:
+                DiskFolder(path.parent).sync()
+            return
+        above = DiskFolder(self._root, *self._names[:-1])
+        with above._opened() as folder, _Errors(self, "written"), suppress(FileExistsError):
+            disk.make_folder(above._place(self._names[-1], folder), folder)
+        if durable:
+            above.sync()
 
     def sync(self) -> None:
         """Makes the names in the folder survive a crash of the machine, where a folder can be synced."""
@@ -393,11 +346,12 @@ class DiskFolder:
         Args:
             durable: whether it must survive a crash of the machine.
         """
-        temporary = self._write_temporary(name, data, durable)
+        file = self.new_file(name)
         try:
-            self.rename(temporary, name)
+            file.write(data)
+            file.finish(name, durable=durable)
         except BaseException:
-            self.discard(temporary)
+            file.discard()
             raise
         if durable:
             self.sync()
@@ -408,11 +362,13 @@ class DiskFolder:
         Returns:
             Whether it was written.
         """
-        temporary = self._write_temporary(name, data, durable)
+        file = self.new_file(name)
         try:
-            placed = self._link(temporary, name)
+            file.write(data)
+            file.end(durable=durable)
+            placed = self._link(file.name, name)
         finally:
-            self.discard(temporary)
+            file.discard()
         if placed and durable:
             self.sync()
         return placed
@@ -437,11 +393,6 @@ class DiskFolder:
         with suppress(FileNotFoundError), self._opened() as folder, _Errors(self, "removed", name):
             disk.remove(self._place(name, folder), folder)
 
-    def discard(self, temporary: str) -> None:
-        """Removes a temporary file; one that cannot be removed costs nothing but its place, until `evaluand gc`."""
-        with suppress(EngineError):
-            self.remove(temporary)
-
     def remove_folder(self, name: str) -> bool:
         """Removes an empty folder.
 
@@ -457,35 +408,6 @@ class DiskFolder:
                 return False
         return True
 
-    def _make(self, durable: bool = True) -> None:
-        """Makes this folder; the one above exists, or is the place of the root."""
-        if not self._names:
-            with _Errors(self, "written"):
-                missing = [path for path in (self.path, *self.path.parents) if _is_missing(path)]
-                disk.make_folders(str(self.path))
-            for path in missing:
-                DiskFolder(path.parent).sync()
-            return
-        above = DiskFolder(self._root, *self._names[:-1])
-        with above._opened() as folder, _Errors(self, "written"), suppress(FileExistsError):
-            disk.make_folder(above._place(self._names[-1], folder), folder)
-        if durable:
-            above.sync()
-
-    def _write_temporary(self, name: str, data: bytes, durable: bool) -> str:
-        temporary = temporary_name(name)
-        handle = self.create(temporary)
-        try:
-            self.append(temporary, handle, data)
-            if durable:
-                self.sync_file(temporary, handle)
-        except EngineError:
-            self.discard(temporary)
-            raise
-        finally:
-            close(handle)
-        return temporary
-
     def _link(self, name: str, new: str) -> bool:
         with self._opened() as folder, _Errors(self, "written", new):
             try:
@@ -498,27 +420,11 @@ class DiskFolder:
                 return put_if_absent(self.path / name, self.path / new)
         return True
 
-    def _read_whole(self, name: str, handle: int, expected: int, most: int) -> bytes:
-        """The content of a file that has `expected` bytes, or more by now."""
-        parts: list[bytes] = []
-        size = 0
-        while part := disk.read(handle, _BLOCK, size):
-            size += len(part)
-            if size > most:
-                raise self._too_large(name, most)
-            parts.append(part)
-            if size == expected:  # saves the read that finds the end
-                break
-        return b"".join(parts)
-
     def _require_file(self, name: str, state: os.stat_result) -> None:
         if not stat.S_ISREG(state.st_mode):
             raise EngineError(
                 f"{self.path / name}: is not a regular file; evaluand opens no links, pipes and devices of a store"
             )
-
-    def _too_large(self, name: str, most: int) -> EngineError:
-        return EngineError(f"{self.path / name}: has more than {most:,} bytes, so evaluand did not write it")
 
     def _list(self, folder: int | None, listing: Callable[[int | str], T]) -> T:
         if folder is None:
@@ -529,7 +435,7 @@ class DiskFolder:
         try:
             return listing(fresh)
         finally:
-            close(fresh)
+            _close(fresh)
 
     def _place(self, name: str, folder: int | None) -> str:
         if name in ("", ".", "..") or "/" in name or "\0" in name or (os.name == "nt" and not _is_name(name)):
@@ -555,7 +461,7 @@ class DiskFolder:
         try:
             yield handle
         finally:
-            close(handle)
+            _close(handle)
 
     def _descend(self) -> int:
         with _Errors(self, "read"):
@@ -573,7 +479,7 @@ class DiskFolder:
                     raise
                 finally:
                     if above != start:
-                        close(above)
+                        _close(above)
             return handle
 
     def _check_folders(self) -> None:
@@ -587,54 +493,83 @@ class DiskFolder:
 
 
 class DiskFile:
-    """A file that is open for reading."""
+    """A file that is open: for reading, or a new one, which nobody else writes.
+
+    Attributes:
+        name: its name in the folder, perhaps a temporary one.
+        handle: that of the operating system.
+    """
 
     def __init__(self, folder: DiskFolder, name: str, handle: int) -> None:
-        self._folder, self._name, self._handle = folder, name, handle
+        self._folder, self.name, self.handle = folder, name, handle
+        self._is_open = True
 
     @property
     def size(self) -> int:
         """Its size in bytes."""
-        return self._folder.state_of(self._name, self._handle).st_size
+        return self._state().st_size
 
     @property
     def version(self) -> tuple[int, ...]:
         """Device, inode, size and time."""
-        state = self._folder.state_of(self._name, self._handle)
+        state = self._state()
         return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
 
+    def _state(self) -> os.stat_result:
+        with _Errors(self._folder, "read", self.name):
+            return disk.state_of(self.handle)
+
+    def has_no_name(self) -> bool:
+        """Whether the system counts no name for it; some network drives never count one."""
+        try:
+            return disk.state_of(self.handle).st_nlink == 0
+        except OSError:  # another thread has closed it
+            return False
+
     def read(self, size: int, offset: int) -> bytes:
-        return self._folder.read_at(self._name, self._handle, size, offset)
-
-    def close(self) -> None:
-        close(self._handle)
-
-
-class NewDiskFile:
-    """A file that is being written under a temporary name."""
-
-    def __init__(self, folder: DiskFolder, temporary: str) -> None:
-        self._folder, self._temporary = folder, temporary
-        self._handle: int | None = folder.create(temporary)
+        with _Errors(self._folder, "read", self.name):
+            return disk.read(self.handle, size, offset)
 
     def write(self, data: bytes) -> None:
-        assert self._handle is not None
-        self._folder.append(self._temporary, self._handle, data)
+        """Appends bytes, by one write.
 
-    def finish(self, name: str) -> None:
-        assert self._handle is not None
-        self._folder.sync_file(self._temporary, self._handle)
-        self._close()
-        self._folder.rename(self._temporary, name)
+        Raises:
+            EngineError: the disk did not take all of it; the file may end in a part of it.
+        """
+        try:  # without a context of errors: a run writes at every turn
+            written = disk.write(self.handle, data)
+        except OSError as error:
+            raise disk_error(self._folder.path / self.name, error, "written") from error
+        if written != len(data):
+            problem = f"the disk took {written} of {len(data)} bytes"
+            raise disk_error(self._folder.path / self.name, problem, "written")
+
+    def sync(self) -> None:
+        """Makes its content survive a crash of the machine."""
+        with _Errors(self._folder, "written", self.name):
+            disk.sync(self.handle)
+
+    def end(self, *, durable: bool = True) -> None:
+        """Closes it after the last byte."""
+        if durable:
+            self.sync()
+        self.close()
+
+    def finish(self, name: str, *, durable: bool = True) -> None:
+        """Gives it its name."""
+        self.end(durable=durable)
+        self._folder.rename(self.name, name)
 
     def discard(self) -> None:
-        self._close()
-        self._folder.discard(self._temporary)
+        """Removes it; a file that cannot be removed costs nothing but its place, until `evaluand gc`."""
+        self.close()
+        with suppress(EngineError):
+            self._folder.remove(self.name)
 
-    def _close(self) -> None:
-        if self._handle is not None:
-            close(self._handle)
-            self._handle = None
+    def close(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            _close(self.handle)
 
 
 def disk_error(path: PurePath, error: OSError | str, what: str) -> EngineError:
@@ -678,12 +613,12 @@ def _is_name(name: str) -> bool:
     return name == os.path.basename(name) and ":" not in name
 
 
-def _is_missing(path: Path) -> bool:
+def _exists(path: Path) -> bool:
     try:
         disk.state(str(path), None)
     except (FileNotFoundError, NotADirectoryError):
-        return True
-    return False
+        return False
+    return True
 
 
 def _is_junction(state: os.stat_result) -> bool:

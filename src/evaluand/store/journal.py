@@ -23,7 +23,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from itertools import chain, starmap
-from typing import Any, Final, Protocol, TypeGuard
+from typing import Any, Final, TypeGuard
 from zlib import crc32
 
 import orjson
@@ -40,7 +40,7 @@ from evaluand.store.segments import (
     INVALID,
     OUT_OF_RANGE,
     Damage,
-    Readable,
+    Log,
     fault_of,
     find_missing,
     list_places,
@@ -61,42 +61,6 @@ _BUFFERS: Final = 4
 _BATCH_ROWS: Final = 1024
 _BATCH_BYTES: Final = 1 << 20
 _NOTHING: Final = (0, b"")
-
-
-class Log(Readable, Protocol):
-    """Append-only segments, one per writer."""
-
-    @property
-    def segment(self) -> str:
-        """The name of this writer's segment, which exists from its first line on."""
-
-    def append(self, data: bytes, written: Written = NOTHING) -> bool:
-        """Appends complete lines to this writer's segment; they survive the death of the process.
-
-        Args:
-            written: what they are.
-
-        Returns:
-            False if the journal no longer exists: nothing was written.
-        """
-
-    def is_removed(self) -> bool:
-        """Whether this writer's segment was removed, as sealing the artifact does: what it appends is lost."""
-
-    def sync(self) -> None:
-        """Makes the appended lines survive a crash of the machine."""
-
-    def size(self, segment: str) -> int:
-        """The size of a segment in bytes; 0 if it does not exist."""
-
-    def is_own(self, segment: str) -> bool:
-        """Whether this writer has begun the segment."""
-
-    def restart(self) -> None:
-        """Ends this writer's segment, and begins another."""
-
-    def close(self) -> None:
-        """Ends this writer's segment."""
 
 
 @dataclass(frozen=True)
@@ -635,6 +599,12 @@ class MemoryLog:
 
     def is_own(self, segment: str) -> bool:
         return True
+
+    def begin(self) -> None:
+        """It exists."""
+
+    def written(self) -> Mapping[str, Written]:
+        return {}
 
     def path(self, segment: str) -> str:
         return "the journal in memory"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final, Protocol
 
 from evaluand.core.errors import Fault
@@ -37,9 +38,11 @@ class Journals(Protocol):
 
     def distant_workers(self, kind: str, id: str) -> dict[tuple[str, str], Worker]:
         """The workers of which only the time that this process waits shows whether they live, by log and segment."""
+        return {}
 
     def idle(self, kind: str, id: str) -> float:
         """Seconds since the last change that no file of the artifact shows; infinite if there was none."""
+        return math.inf
 
     def remove(self, kind: str, id: str, folder: Folder) -> None:
         """Removes a journal, except what evaluand did not make.
@@ -50,3 +53,4 @@ class Journals(Protocol):
 
     def orphans(self) -> dict[tuple[str, str], int]:
         """The (kind, id) of the journals that no file of an artifact shows, with their sizes in bytes."""
+        return {}

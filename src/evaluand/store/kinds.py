@@ -330,13 +330,7 @@ USAGE: Final = checks.object_of(
 )
 KEPT: Final = checks.list_of(
     checks.object_of(
-        {
-            "what": checks.text,
-            "from": checks.IDS,
-            "changes": checks.TEXTS,
-            "kept": checks.count,
-            "of": checks.count,
-        }
+        {"what": checks.text, "from": checks.IDS, "changes": checks.TEXTS, "kept": checks.count, "of": checks.count}
     )
 )
 """What was taken over from before a change of code: from which artifacts, what changed, how many of how many."""

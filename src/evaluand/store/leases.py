@@ -47,6 +47,7 @@ from evaluand.core.system import ProcessIdentity, boot_seconds, this_process
 from evaluand.store.forks import begun_anew_in_forks
 from evaluand.store.io import DiskFolder
 from evaluand.store.lease_state import MAX_STATE_BYTES, State, Worker, Written, pack_state, unpack_state
+from evaluand.store.segments import Log
 
 T = TypeVar("T")
 
@@ -147,26 +148,6 @@ class History(NamedTuple):
     written: Mapping[str, Written] = {}
 
 
-class Segments(Protocol):
-    """The part of a log that leases use."""
-
-    @property
-    def segment(self) -> str:
-        """The name of this writer's segment."""
-
-    def size(self, segment: str) -> int:
-        """The size of a segment in bytes."""
-
-    def restart(self) -> None:
-        """Ends this writer's segment, and begins another."""
-
-    def begin(self) -> None:
-        """Makes this writer's segment, so that one with a lease is damaged where it is missing."""
-
-    def written(self) -> Mapping[str, Written]:
-        """What this writer has written into each of its segments."""
-
-
 class _Lost(Exception):
     """Another worker has taken over from this one."""
 
@@ -181,7 +162,7 @@ class SharedLeases(ABC):
     _sees_all = False
     """Whether it is known of workers of other machines whether they live."""
 
-    def __init__(self, log: Segments) -> None:
+    def __init__(self, log: Log) -> None:
         self._log = log
         self._begin()
         begun_anew_in_forks.add(self)
@@ -292,7 +273,7 @@ class FileLeases(SharedLeases):
         fence: writes where the segment of another worker ends.
     """
 
-    def __init__(self, folder: DiskFolder, log: Segments, fence: Callable[[str, int], object] | None = None) -> None:
+    def __init__(self, folder: DiskFolder, log: Log, fence: Callable[[str, int], object] | None = None) -> None:
         self.fence = fence
         self._log_folder, self._folder = folder, folder / FOLDER
         super().__init__(log)
@@ -351,26 +332,28 @@ class FileLeases(SharedLeases):
                 self._try(change)
             self._write_fences()
 
+    def _living(self) -> dict[str, Worker]:
+        """The workers that have units and live, as far as is known."""
+        workers = self._look()[1].workers.items()
+        return {name: worker for name, worker in workers if worker.units and not self._is_over(name, worker)}
+
     def held(self) -> int:
-        workers = self._look().workers.items()
-        return sum(len(worker.units) for name, worker in workers if worker.units and not self._is_over(name, worker))
+        return sum(len(worker.units) for worker in self._living().values())
 
     def busy(self, *, patient: bool = False) -> bool:
         first: dict[str, int] = {}
         while True:
-            workers = self._look().workers.items()
-            others = {n: w for n, w in workers if w.units and n != self._name and not self._is_over(n, w)}
+            others = {name: worker for name, worker in self._living().items() if name != self._name}
             beats = any(first.setdefault(name, worker.seq) != worker.seq for name, worker in others.items())
             if not patient or not others or beats or any(shares_clock(worker.process) for worker in others.values()):
                 return bool(others)
             time.sleep(min(_LOOK_SECONDS, LEASE_SECONDS / 20))
 
     def _others(self) -> list[ProcessIdentity]:
-        workers = self._look().workers.items()
-        return [w.process for n, w in workers if w.units and n != self._name and not self._is_over(n, w)]
+        return [worker.process for name, worker in self._living().items() if name != self._name]
 
     def history(self) -> History:
-        state = self._look()
+        state = self._look()[1]
         return History(state.done, {*state.holders(), *state.takers}, state.written)
 
     def _begin(self) -> None:
@@ -399,7 +382,9 @@ class FileLeases(SharedLeases):
             holder = state.holders().get(unit)
             if holder is not None:
                 state.take_over(holder, self._log.size)
-            self._drop_idle(state)
+            for name, worker in [*state.workers.items()]:
+                if not worker.units and self._is_over(name, worker):
+                    del state.workers[name]
             takers = state.takers.get(unit, 0)
             state.takers[unit] = takers + 1
             units.add(unit)
@@ -434,11 +419,6 @@ class FileLeases(SharedLeases):
         if place not in _seen or _seen[place][0] != last:
             _seen[place] = last, time.monotonic()
         return time.monotonic() - _seen[place][1] > LEASE_SECONDS
-
-    def _drop_idle(self, state: State) -> None:
-        for name, worker in list(state.workers.items()):
-            if not worker.units and self._is_over(name, worker):
-                del state.workers[name]
 
     def _write_fences(self) -> None:
         """Writes the ends of segments that the state notes; the next change removes them from it."""
@@ -479,7 +459,7 @@ class FileLeases(SharedLeases):
         is_fresh, highest = False, self._latest[0]
         for tries in range(_MOST_TRIES):
             if not self._latest[0]:
-                self._latest, is_fresh = self._read(), True
+                self._latest, is_fresh = self._look(), True
             number, before = self._latest
             if number < highest:
                 raise FileNotFoundError(self._folder.path)  # another process has sealed the artifact
@@ -492,7 +472,7 @@ class FileLeases(SharedLeases):
             if result is None and is_fresh and not (self._ended and self._seq):
                 return None
             if result is None and not is_fresh:
-                self._latest, is_fresh = self._read(), True
+                self._latest, is_fresh = self._look(), True
                 continue
             if self._put(number + 1, state, units, leave):
                 self._units = units
@@ -566,7 +546,7 @@ class FileLeases(SharedLeases):
             self._latest = number, state
             _sweep(self._folder, numbers)
         else:
-            self._latest = self._read(numbers)
+            self._latest = self._look(numbers)
             workers = self._latest[1].workers
             counts = self._present.isdisjoint(workers) if leave else name in workers and workers[name].seq == seq
             if not counts:
@@ -590,11 +570,8 @@ class FileLeases(SharedLeases):
         self._folder.hold_open()
         return self._folder.put_if_absent(file, data, durable=False)
 
-    def _look(self) -> State:
-        """The present state; nothing is written."""
-        return _read_latest(self._folder, None, self._latest)[1]
-
-    def _read(self, numbers: list[int] | None = None) -> tuple[int, State]:
+    def _look(self, numbers: list[int] | None = None) -> tuple[int, State]:
+        """The present state and its number; nothing is written."""
         return _read_latest(self._folder, numbers, self._latest)
 
 

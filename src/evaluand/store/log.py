@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluand.core.errors import EngineError
-from evaluand.store import io
 from evaluand.store.forks import begun_anew_in_forks
-from evaluand.store.io import DiskFolder
+from evaluand.store.io import DiskFile, DiskFolder
 from evaluand.store.lease_state import NOTHING, Written
 from evaluand.store.segments import EARLIER_SUFFIX, SUFFIX, add_checksums, new_segment, seed_of
+
+MAX_READERS: Final = 16
+"""How many segments of a log are open for reading: an app may record in more processes than one may open files."""
 
 
 class FileLog:
@@ -43,7 +45,7 @@ class FileLog:
         if own is None:
             return False
         try:
-            self._folder.append(own.name, own.handle, add_checksums(data, own.seed))
+            own.file.write(add_checksums(data, own.seed))
         except EngineError:
             self._retire(own)  # the segment may end in an incomplete line
             raise
@@ -57,16 +59,16 @@ class FileLog:
 
     def written(self) -> Mapping[str, Written]:
         with self._lock:
-            return {own.name: own.written for own in (*self._retired, self._own) if own is not None}
+            return {own.file.name: own.written for own in (*self._retired, self._own) if own is not None}
 
     def is_removed(self) -> bool:
         own = self._own
-        return own is not None and io.has_no_name(own.handle) and self._folder.state(own.name) is None
+        return own is not None and own.file.has_no_name() and self._folder.state(own.file.name) is None
 
     def sync(self) -> None:
         if (own := self._own) is None:
             return
-        self._folder.sync_file(own.name, own.handle)
+        own.file.sync()
         if not own.has_lasting_name:
             with suppress(FileNotFoundError):  # another process has sealed the artifact
                 self._folder.sync()
@@ -84,13 +86,20 @@ class FileLog:
         return seed_of(self._scope, segment) if segment.endswith(SUFFIX) else None
 
     def is_own(self, segment: str) -> bool:
-        return segment == self.segment or any(segment == own.name for own in self._retired)
+        return segment == self.segment or any(segment == own.file.name for own in self._retired)
 
     def path(self, segment: str) -> str:
         return str(self._folder.path / segment)
 
     def read(self, segment: str, offset: int, size: int) -> bytes:
-        return _readers.read(self, self._folder, segment, offset, size)
+        with self._reading:  # so that no other thread closes the file
+            if segment in self._readers:
+                self._readers.move_to_end(segment)
+            else:
+                while len(self._readers) >= MAX_READERS:
+                    self._readers.popitem(last=False)[1].close()
+                self._readers[segment] = self._folder.open_file(segment)
+            return self._readers[segment].read(size, offset)
 
     def restart(self) -> None:
         self.sync()
@@ -99,11 +108,14 @@ class FileLog:
     def close(self) -> None:
         self._retire(self._own)
         while self._retired:
-            io.close(self._retired.pop().handle)
-        _readers.close(self)
+            self._retired.pop().file.close()
+        with self._reading:
+            while self._readers:
+                self._readers.popitem()[1].close()
 
     def _begin(self) -> None:
-        self._lock = threading.Lock()
+        self._lock, self._reading = threading.Lock(), threading.Lock()
+        self._readers: OrderedDict[str, DiskFile] = OrderedDict()  # the segments that were read last, which are open
         self._own: _OwnSegment | None = None
         self._retired: list[_OwnSegment] = []
         self.segment = new_segment()
@@ -115,17 +127,17 @@ class FileLog:
                 name = self.segment
                 try:
                     try:
-                        handle = self._folder.create(name)
+                        file = self._folder.create(name)
                     except FileNotFoundError:
                         self._folder.make_last()
-                        handle = self._folder.create(name)
+                        file = self._folder.create(name)
                 except FileNotFoundError:
                     return None
-                self._own = _OwnSegment(name, handle, seed_of(self._scope, name))
+                self._own = _OwnSegment(file, seed_of(self._scope, name))
             return self._own
 
     def _retire(self, own: _OwnSegment | None) -> None:
-        """Ends a segment. Its handle stays open until the log is closed, since other threads may be writing."""
+        """Ends a segment. Its file stays open until the log is closed, since other threads may be writing."""
         with self._lock:
             if own is self._own:
                 self._retired += [] if own is None else [own]
@@ -134,57 +146,17 @@ class FileLog:
 
     def fork(self) -> None:
         """In a forked process: the segment remains that of the parent."""
-        _readers.fork()
-        self._lock = threading.Lock()
+        self._lock, self._reading = threading.Lock(), threading.Lock()  # another thread of the parent may have one
         self.close()
         self._begin()
 
 
 @dataclass(eq=False, slots=True)
 class _OwnSegment:
-    name: str
-    handle: int
+    file: DiskFile
     seed: int
     has_lasting_name: bool = False
     written: Written = NOTHING
 
 
 _SEGMENT: Final = re.compile(rf"[0-9A-Za-z._-]+({re.escape(SUFFIX)}|{re.escape(EARLIER_SUFFIX)})")
-
-
-class _Readers:
-    """The segments that are open for reading in this process, of all logs.
-
-    An app may record in more processes than one process may open files, so those that were not read for longest are
-    closed.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._handles: OrderedDict[tuple[FileLog, str], int] = OrderedDict()
-
-    def read(self, log: FileLog, folder: DiskFolder, name: str, offset: int, size: int) -> bytes:
-        key = log, name
-        with self._lock:  # so that no other thread closes the handle
-            if key in self._handles:
-                self._handles.move_to_end(key)
-            else:
-                while len(self._handles) >= MAX_READERS:
-                    io.close(self._handles.popitem(last=False)[1])
-                self._handles[key] = folder.open(name)
-            return folder.read_at(name, self._handles[key], size, offset)
-
-    def close(self, log: FileLog) -> None:
-        with self._lock:
-            for key in [key for key in self._handles if key[0] is log]:
-                io.close(self._handles.pop(key))
-
-    def fork(self) -> None:
-        """In a forked process: another thread of the parent may have held the lock."""
-        self._lock = threading.Lock()
-        while self._handles:
-            io.close(self._handles.popitem()[1])
-
-
-MAX_READERS: Final = 32
-_readers = _Readers()

@@ -17,9 +17,8 @@ from typing import Any, Final
 import orjson
 
 from evaluand.core import identity as ids
-from evaluand.core.errors import EngineError, Fault, SpecError, kind_of
+from evaluand.core.errors import EngineError, Fault, SpecError
 from evaluand.store import checks
-from evaluand.store.checks import ID
 from evaluand.store.folder import MAX_BYTES, Folder
 from evaluand.store.kinds import INSTALL, UnknownKind, find_kind, kind_names, require_shape, singular
 from evaluand.store.segments import SEGMENT_FILE
@@ -35,8 +34,11 @@ LOST: Final = (
     "its manifest is missing; restore it, or run the same work again; `evaluand gc --damaged` removes the folder"
 )
 
-_REF: Final = {"name": str, "kind": str, "id": str}
 _ABOUT: Final = checks.object_of({"created": checks.time}, {"origin": checks.OBJECT, "dataset": checks.short_text})
+_REF: Final = checks.object_of(
+    {"name": checks.text, "kind": checks.text, "id": checks.id_},
+    {"about": lambda about: "" if about == {} else _ABOUT(about)},
+)
 _OF_FORMAT_1: Final = {
     *("format", "kind", "id", "name", "spec", "attempt", "created", "sealed", "provenance", "counts"),
     *("work", "pinned", "observed", "fresh", "app"),
@@ -78,7 +80,8 @@ def read_manifest(folder: Folder, kind: str, id: str, *files: str) -> Manifest |
         except FileNotFoundError:
             continue
         try:
-            return _parse_manifest(content, kind, id, sealed=file == SEALED)
+            _check_manifest(content, kind, id, file == SEALED)
+            return _value(content, orjson.loads(content))
         except _Invalid as error:
             raise DamagedFile(str(folder.path / file), str(error)) from None
         except EngineError as error:
@@ -95,14 +98,11 @@ def has_lost_manifest(folder: Folder, *, elsewhere: bool = True) -> bool:
     names = folder.files()
     if SEALED in names or OPEN in names or any(is_being_written(name, elsewhere=elsewhere) for name in names):
         return False
-    has_work = any(map(TABLE_FILE.fullmatch, names)) or _has_segments(folder)
-    return has_work and folder.states([SEALED, OPEN]) == [None, None]  # it may have been opened since
-
-
-def _has_segments(folder: Folder) -> bool:
     journal = folder / JOURNAL
-    logs = journal.folders() if JOURNAL in folder.folders() else []
-    return any(SEGMENT_FILE.fullmatch(name) for log in logs for name in (journal / log).files())
+    logs = [journal / log for log in journal.folders()] if JOURNAL in folder.folders() else []
+    segments = (name for log in logs for name in log.files())
+    has_work = any(map(TABLE_FILE.fullmatch, names)) or any(map(SEGMENT_FILE.fullmatch, segments))
+    return has_work and folder.states([SEALED, OPEN]) == [None, None]  # it may have been opened since
 
 
 def manifest_text(manifest: Manifest) -> bytes:
@@ -143,7 +143,7 @@ def read_ref(folder: Folder, file: str) -> tuple[Ref, dict[str, Any]]:
 
 def _parse_ref(content: bytes, file: str) -> tuple[Ref, dict[str, Any]]:
     value, seal = _parse(content)
-    known = {*_REF}
+    known = {"name", "kind", "id"}
     if {"format", "seal"} & value.keys():
         _check_format(value, seal, "")
         _check_seal(value, seal, "")
@@ -156,10 +156,7 @@ def _parse_ref(content: bytes, file: str) -> tuple[Ref, dict[str, Any]]:
         raise _Invalid(f"cannot be read: {reason}")
     if file != ref_file(value["name"], value["kind"]):
         raise _Invalid("is not the file of its name")
-    about = value.get("about", {})
-    if reason := _ABOUT(about) if about else "":
-        raise _Invalid(f"cannot be read: about{reason}")
-    return Ref(value["name"], value["kind"], value["id"]), about
+    return Ref(value["name"], value["kind"], value["id"]), value.get("about", {})
 
 
 def unknown_kind(kind: str) -> UnknownKind:
@@ -212,11 +209,6 @@ def as_fault(path: PurePath, error: EngineError) -> Fault:
         name, _, message = text.removeprefix(place).partition(": ")
         return Fault(f"{place}{name}", message, code=code)
     return Fault(place, text.removeprefix(f"{place}: "), code=code)
-
-
-def _parse_manifest(content: bytes, kind: str, id: str, *, sealed: bool) -> Manifest:
-    _check_manifest(content, kind, id, sealed)
-    return _value(content, orjson.loads(content))
 
 
 @lru_cache(16)  # an artifact's manifest is read from several sides, one after the other
@@ -282,13 +274,10 @@ def _check_seal(value: dict[str, Any], seal: str, subject: str) -> None:
 
 
 def _invalid_ref(value: dict[str, Any]) -> str:
-    for name, expected in _REF.items():
-        if type(value.get(name)) is not expected:
-            return f"{name!r} is {kind_of(value[name])}" if name in value else f"{name!r} is missing"
+    if reason := _REF(value):
+        return reason.removeprefix(".")
     if value["kind"] not in kind_names():
         return f"{_shorten(value['kind'])!r} is not a kind of artifact"
-    if not ID.fullmatch(value["id"]):
-        return f"{_shorten(value['id'])!r} is not an id"
     try:
         check_name(value["name"])
     except SpecError as error:

@@ -13,14 +13,13 @@ from evaluand.store.leases import History
 
 
 class MemoryShards:
-    """The shards of one log within one process: which are free and which are done."""
+    """The units of one log within one process: which are held by a worker, and which shards are free."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.next = 0  # never claimed from here on
         self.free: list[int] = []
-        self.held = 0
-        self.taken: set[int] = set()
+        self.held: set[int] = set()
 
 
 class MemoryLeases:
@@ -32,7 +31,6 @@ class MemoryLeases:
 
     def __init__(self, shards: MemoryShards | None = None) -> None:
         self._shards = shards or MemoryShards()
-        self._mine: set[int] = set()
         self._units: set[int] = set()
 
     def claim(self, shards: int, *, is_fenced: bool = True) -> tuple[int, int] | None:
@@ -45,38 +43,43 @@ class MemoryLeases:
                 known.next += 1
             else:
                 return None
-            known.held += 1
-            self._mine.add(claimed[0])
+            self._hold(claimed[0])
             return claimed
-
-    def finish(self, shard: int) -> None:
-        self._give([shard], free=[])
-
-    def reopen(self, shards: Sequence[int]) -> None:
-        with self._shards.lock:
-            self._shards.free += sorted(set(shards) - self._mine - {*self._shards.free}, reverse=True)
-
-    def release(self) -> None:
-        self._give([*self._mine], free=sorted(self._mine, reverse=True))
-        for unit in [*self._units]:
-            self.drop(unit)
 
     def take(self, units: Iterable[int]) -> tuple[int, int] | None:
         with self._shards.lock:
-            unit = next((unit for unit in units if unit not in self._shards.taken), None)
+            unit = next((unit for unit in units if unit not in self._shards.held), None)
             if unit is None:
                 return None
-            self._shards.taken.add(unit)
-            self._units.add(unit)
+            self._hold(unit)
             return unit, 0
+
+    def _hold(self, unit: int) -> None:
+        self._shards.held.add(unit)
+        self._units.add(unit)
+
+    def finish(self, shard: int) -> None:
+        self.drop(shard)
 
     def drop(self, unit: int) -> None:
         with self._shards.lock:
-            self._shards.taken.discard(unit)
-            self._units.discard(unit)
+            if unit in self._units:
+                self._units.discard(unit)
+                self._shards.held.discard(unit)
+
+    def reopen(self, shards: Sequence[int]) -> None:
+        with self._shards.lock:
+            self._shards.free += sorted(set(shards) - self._units - {*self._shards.free}, reverse=True)
+
+    def release(self) -> None:
+        known = self._shards
+        with known.lock:
+            known.held -= self._units
+            known.free += sorted((unit for unit in self._units if unit < known.next), reverse=True)  # claimed shards
+            self._units = set()
 
     def has(self, unit: int) -> bool:
-        return unit in self._mine or unit in self._units
+        return unit in self._units
 
     def holds(self) -> bool:
         return True
@@ -85,23 +88,15 @@ class MemoryLeases:
         """Nothing is taken over."""
 
     def held(self) -> int:
-        with self._shards.lock:
-            return self._shards.held + len(self._shards.taken)
+        return len(self._shards.held)
 
     def busy(self, *, patient: bool = False) -> bool:
         with self._shards.lock:
-            return self._shards.held + len(self._shards.taken) > len(self._mine) + len(self._units)
+            return len(self._shards.held) > len(self._units)
 
     def describe_others(self, *, only_distant: bool = False) -> str:
         return "another thread works on this; sharing the rest with it" if self.busy() and not only_distant else ""
 
     def history(self) -> History:
         with self._shards.lock:
-            return History((), {*self._shards.taken})
-
-    def _give(self, shards: Iterable[int], free: list[int]) -> None:
-        with self._shards.lock:
-            released = self._mine & {*shards}
-            self._mine -= released
-            self._shards.held -= len(released)
-            self._shards.free += free
+            return History((), {*self._shards.held})

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import NoReturn
 
 from evaluand.core.errors import Fault, SpecError
 from evaluand.store.addresses import Address
 from evaluand.store.folder import Folder
 from evaluand.store.journal import WorkLog
-from evaluand.store.lease_state import Worker
+from evaluand.store.journals import Journals
 from evaluand.store.manifests import OPEN, SEALED
 
 
-class NoJournals:
+class NoJournals(Journals):
     """Refuses open work, which needs files that grow, and leases that drivers see.
 
     Args:
@@ -40,17 +39,8 @@ class NoJournals:
         sealed, opened = (self._top / kind / id).states([SEALED, OPEN])
         return sealed is None and opened is not None  # who has its catalog knows
 
-    def distant_workers(self, kind: str, id: str) -> dict[tuple[str, str], Worker]:
-        return {}
-
-    def idle(self, kind: str, id: str) -> float:
-        return math.inf
-
     def remove(self, kind: str, id: str, folder: Folder) -> None:
         """There is none."""
-
-    def orphans(self) -> dict[tuple[str, str], int]:
-        return {}
 
     def _refuse(self) -> NoReturn:
         raise SpecError(

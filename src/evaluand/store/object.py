@@ -39,7 +39,7 @@ from obstore.store import AzureStore, GCSStore, S3Store
 from evaluand.core.errors import EngineError
 from evaluand.core.identity import digest_of_text
 from evaluand.store.addresses import BUCKETS, BucketPath
-from evaluand.store.folder import MAX_BYTES, Entry, State
+from evaluand.store.folder import MAX_BYTES, Entry, Folder, State
 from evaluand.store.io import disk_error
 from evaluand.store.temporary import temporary_name
 
@@ -75,7 +75,7 @@ def open_bucket(place: BucketPath) -> ObjectFolder:
     return ObjectFolder(client, BucketPath(f"{scheme}//{bucket}"), "/".join(parts))
 
 
-class ObjectFolder:
+class ObjectFolder(Folder):
     """A folder in a bucket.
 
     Args:
@@ -120,17 +120,11 @@ class ObjectFolder:
         files = {_last(each["path"]) for each in found["objects"]} - folders
         return sorted([Entry(name, True, False) for name in files] + [Entry(name, False, True) for name in folders])
 
-    def names(self) -> list[str]:
-        return [entry.name for entry in self.entries()]
-
-    def files(self) -> list[str]:
-        return [entry.name for entry in self.entries() if entry.is_file]
-
-    def folders(self) -> list[str]:
-        return [entry.name for entry in self.entries() if entry.is_folder]
-
     def state(self, name: str) -> os.stat_result | None:
-        return self._object_state(name) or _folder_state((self / name)._list())
+        if (state := self._object_state(name)) is not None:
+            return state
+        newest = max((each["last_modified"].timestamp() for each in (self / name)._list()), default=None)
+        return None if newest is None else _stat_result(stat.S_IFDIR | 0o700, 0, 0, newest)  # of a folder
 
     def states(self, names: Iterable[str], file: str = "") -> list[State]:
         names = [*names]
@@ -347,14 +341,6 @@ def _state(found: Any) -> os.stat_result:
     """The state of an object, as the operating system has it of a file; its entity tag stands for the inode."""
     inode, when = _number(found["e_tag"] or ""), found["last_modified"].timestamp()
     return _stat_result(stat.S_IFREG | 0o600, inode, found["size"], when)
-
-
-def _folder_state(objects: Iterable[Any]) -> os.stat_result | None:
-    """The state of a folder with some objects: its time is that of the newest; None if there are none."""
-    when = max((each["last_modified"].timestamp() for each in objects), default=None)
-    if when is None:
-        return None
-    return _stat_result(stat.S_IFDIR | 0o700, 0, 0, when)
 
 
 def _stat_result(mode: int, inode: int, size: int, when: float) -> os.stat_result:

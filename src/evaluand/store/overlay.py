@@ -10,8 +10,6 @@ from evaluand.store.store import Draft, Manifest, MemoryStore, Store
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from evaluand.store.store import Indices
-
 
 class OverlayStore:
     """A store with what another one has, which is never written to.
@@ -41,16 +39,8 @@ class OverlayStore:
     def draft(self, kind: str, id: str) -> Draft:
         return self._own.draft(kind, id)
 
-    def read(
-        self,
-        kind: str,
-        id: str,
-        table: str,
-        columns: list[str] | None = None,
-        of: Indices | None = None,
-        at: Indices | None = None,
-    ) -> Iterator[pa.RecordBatch]:
-        return (self._own if self._own.is_sealed(kind, id) else self._store).read(kind, id, table, columns, of, at)
+    def read(self, kind: str, id: str, *what: Any, **which: Any) -> Iterator[pa.RecordBatch]:
+        return (self._own if self._own.is_sealed(kind, id) else self._store).read(kind, id, *what, **which)
 
     def refer(self, name: str, kind: str, id: str, about: Mapping[str, Any] = {}) -> None:
         """Names are not written either."""

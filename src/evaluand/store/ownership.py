@@ -30,14 +30,14 @@ def with_mac(store: Store, manifest: Manifest) -> Manifest:
 
     Without it if the user has no key, and in memory, where nothing comes from elsewhere.
     """
-    if _is_in_memory(store):
+    if not hasattr(store, "top"):
         return manifest
     return manifest | {"provenance": manifest["provenance"] | {MAC: keyed_digest(_content(store, manifest))}}
 
 
 def is_own(store: Store, manifest: Manifest) -> bool:
     """Whether this user has begun the work of an open artifact in this store, where it is now."""
-    if _is_in_memory(store):
+    if not hasattr(store, "top"):
         return True
     provenance = manifest.get("provenance")
     if not isinstance(provenance, dict) or MAC not in provenance or not has_key():
@@ -71,13 +71,7 @@ def note_foreign(store: Store, manifest: Manifest, stored: int, what: str) -> Ma
     return manifest | {"provenance": manifest["provenance"] | {UNPROVEN: total}}
 
 
-def _is_in_memory(store: Store) -> bool:
-    from evaluand.store.store import MemoryStore  # which imports this module
-
-    return isinstance(store, MemoryStore)
-
-
-def _content(store: Store, manifest: Mapping[str, Any]) -> bytes:
+def _content(store: Any, manifest: Mapping[str, Any]) -> bytes:
     provenance = {name: value for name, value in manifest["provenance"].items() if name != MAC}
-    place = store.top.place if hasattr(store, "top") else ""
+    place = store.top.place
     return encode(["evaluand: begun by this user", place, manifest["kind"], manifest["id"], provenance])

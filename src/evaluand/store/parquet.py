@@ -1,6 +1,7 @@
 """Tables as Parquet files: written and hashed as a stream, read in batches."""
 
 import hashlib
+import io
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -19,7 +20,7 @@ from evaluand.store.manifests import file_name, table_file
 from evaluand.store.window import take_rows
 
 if TYPE_CHECKING:
-    from evaluand.store.store import Indices
+    from evaluand.store.store import Indices, Rows
 
 ROW_GROUP_ROWS = 32_768
 ROW_GROUP_BYTES = 16 << 20
@@ -35,8 +36,10 @@ class TableWriter:
 
     def __init__(self, folder: Folder, table: str, schema: pa.Schema) -> None:
         self._table = table
-        self._file = _HashingFile(folder.new_file(file_name(table)))
-        self._writer = pq.ParquetWriter(self._file, schema, compression="zstd", compression_level=3)
+        self._file = folder.new_file(file_name(table))
+        self._hashing = _HashingFile(self._file)
+        self._buffer = io.BufferedWriter(self._hashing, _BLOCK)
+        self._writer = pq.ParquetWriter(self._buffer, schema, compression="zstd", compression_level=3)
         self._schema = schema
         self._pending: list[pa.RecordBatch] = []
         self._pending_rows = self._pending_bytes = self._rows = 0
@@ -56,14 +59,16 @@ class TableWriter:
         """
         self._flush()
         self._writer.close()
-        digest, size = self._file.end()
+        self._buffer.flush()
+        digest = self._hashing.state.hexdigest()
         name = table_file(self._table, digest)
         self._file.finish(name)
-        return {"file": name, "digest": digest, "rows": self._rows, "bytes": size}
+        return {"file": name, "digest": digest, "rows": self._rows, "bytes": self._hashing.size}
 
     def discard(self) -> None:
         with suppress(EngineError, OSError):  # a full disk cannot take the end of the file either
             self._writer.close()
+        self._hashing.close()  # nothing that is still in the buffer is written
         self._file.discard()
 
     def _flush(self) -> None:
@@ -75,17 +80,9 @@ class TableWriter:
 
 
 def read_table(
-    folder: Folder,
-    entry: Mapping[str, Any],
-    columns: list[str] | None,
-    of: "Indices | None" = None,
-    at: "Indices | None" = None,
+    folder: Folder, entry: Mapping[str, Any], columns: list[str] | None, rows: "Rows"
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a table in batches.
-
-    Args:
-        of: only row groups that may have these examples.
-        at: only the rows at these places, ascending.
+    """The rows of a table in batches; of the row groups that have none of the examples that are wanted, none.
 
     Raises:
         EngineError: the file is missing, has changed since it was written, or cannot be read.
@@ -95,7 +92,7 @@ def read_table(
         is_small = entry["bytes"] <= _BLOCK  # Arrow reads a file in a dozen parts, each of which costs a call
         source = pa.BufferReader(opened.read(entry["bytes"], 0)) if is_small else _ArrowFile(opened)
         with pq.ParquetFile(source, pre_buffer=False) as file:
-            groups = None if of is None else _groups_of(file.metadata, of)
+            groups, at = None if rows.of is None else _groups_of(file.metadata, rows.of), rows.at
             if at is not None:
                 groups, at = _groups_at(file.metadata, at, groups)
             if file.metadata.num_rows == 0 or groups == []:
@@ -146,10 +143,8 @@ def _rows_at_once(metadata: pq.FileMetaData) -> int:
     return int(max(1, min(READ_ROWS, (16 << 20) * metadata.num_rows // max(size, 1))))
 
 
-class _ArrowFile:
-    """An open file, as Arrow reads it."""
-
-    closed = False
+class _ArrowFile(io.RawIOBase):
+    """An open file, as Arrow reads it; closed by who opened it."""
 
     def __init__(self, file: OpenFile) -> None:
         self._file, self._size = file, file.size
@@ -168,73 +163,29 @@ class _ArrowFile:
         self._offset = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._offset, os.SEEK_END: self._size}[whence]
         return self._offset
 
-    def tell(self) -> int:
-        return self._offset
-
     def readable(self) -> bool:
         return True
 
     def seekable(self) -> bool:
         return True
 
-    def writable(self) -> bool:
-        return False
 
-    def close(self) -> None:
-        """Closed by who opened it."""
-
-
-class _HashingFile:
-    """A new file, as Arrow writes it, and the digest of what was written."""
-
-    closed = False
+class _HashingFile(io.RawIOBase):
+    """A new file, as Arrow writes it, and the digest and size of what was written."""
 
     def __init__(self, file: NewFile) -> None:
-        self._file = file
-        self._has_ended = False  # Arrow may still write afterwards
-        self._state = hashlib.blake2b(digest_size=DIGEST_SIZE)
-        self._pending = bytearray()
-        self._size = 0
+        self._file, self.size = file, 0
+        self.state = hashlib.blake2b(digest_size=DIGEST_SIZE)
 
     def write(self, data: Any) -> int:
-        content = memoryview(data).cast("B")
-        self._state.update(content)
-        self._pending += content
-        self._size += len(content)
-        if len(self._pending) >= _BLOCK:
-            self.flush()
+        content = bytes(data)
+        self.state.update(content)
+        self.size += len(content)
+        self._file.write(content)
         return len(content)
 
     def tell(self) -> int:
-        return self._size
-
-    def flush(self) -> None:
-        if self._pending and not self._has_ended:
-            content = bytes(self._pending)
-            self._pending.clear()
-            self._file.write(content)
+        return self.size
 
     def writable(self) -> bool:
         return True
-
-    def readable(self) -> bool:
-        return False
-
-    def seekable(self) -> bool:
-        return False
-
-    def close(self) -> None:
-        """Ended by `finish` or `discard`, after the last byte."""
-
-    def end(self) -> tuple[str, int]:
-        """Writes the last bytes; the digest and size of all."""
-        self.flush()
-        return self._state.hexdigest(), self._size
-
-    def finish(self, name: str) -> None:
-        self._has_ended = True
-        self._file.finish(name)
-
-    def discard(self) -> None:
-        self._has_ended = True
-        self._file.discard()

@@ -8,7 +8,7 @@ still be reading it.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, LiteralString
 
 import orjson
 
@@ -16,8 +16,7 @@ from evaluand.core.errors import EngineError, Fault, SpecError
 from evaluand.store import leases
 from evaluand.store.folder import Folder
 from evaluand.store.journal import WorkLog
-from evaluand.store.journals import BINDING
-from evaluand.store.lease_state import Worker
+from evaluand.store.journals import BINDING, Journals
 from evaluand.store.manifests import file_name
 from evaluand.store.segments import fault_of, find_damage
 
@@ -31,8 +30,8 @@ except ModuleNotFoundError as error:
     raise SpecError("a catalog in PostgreSQL needs psycopg: pip install 'evaluand[postgres]'") from None
 
 
-class PostgresJournals:
-    """The journals of a store in a database.
+class PostgresJournals(Journals):
+    """The journals of a store in a database, whose clock shows of all workers whether they live.
 
     Args:
         catalog: `postgresql://[user@]host[:port]/database`.
@@ -87,16 +86,19 @@ class PostgresJournals:
 
     def find_damage(self, kind: str, id: str) -> list[Fault]:
         statement = "SELECT name FROM logs JOIN journals USING (journal) WHERE store = %s AND kind = %s AND id = %s"
-        names = self._database.run(lambda c: c.execute(statement, self._key(kind, id)).fetchall())
+        names = self._database.fetch(statement, self._key(kind, id))
         logs = [PostgresLog(self._database, (*self._key(kind, id), name)) for (name,) in sorted(names)]
         return [fault_of(log, damage) for log in logs for damage in find_damage(log)]
 
     def is_worked_on(self, kind: str, id: str, recent: float) -> bool:
         self._check()
-        return self._seconds_since_beat(kind, id) < leases.LEASE_SECONDS
-
-    def distant_workers(self, kind: str, id: str) -> dict[tuple[str, str], Worker]:
-        return {}  # the server has one clock for all
+        statement = """
+            SELECT extract(epoch FROM clock_timestamp() - max(beat))::float8
+            FROM journals JOIN logs USING (journal) JOIN workers USING (log)
+            WHERE store = %s AND kind = %s AND id = %s AND is_living
+        """
+        seconds_since_beat = self._ask(statement, kind, id)  # of a worker that has not left
+        return seconds_since_beat is not None and float(seconds_since_beat) < leases.LEASE_SECONDS
 
     def idle(self, kind: str, id: str) -> float:
         self._check()
@@ -126,23 +128,11 @@ class PostgresJournals:
             LEFT JOIN logs USING (journal) LEFT JOIN workers USING (log) LEFT JOIN lines USING (worker)
             WHERE store = %s GROUP BY kind, id ORDER BY kind, id
         """
-        rows = self._database.run(lambda connection: connection.execute(statement, [self._store]).fetchall())
-        return {(kind, id): size for kind, id, size in rows}
+        return {(kind, id): size for kind, id, size in self._database.fetch(statement, [self._store])}
 
-    def _seconds_since_beat(self, kind: str, id: str) -> float:
-        """Since the last sign of life of a worker that has not left."""
-        statement = """
-            SELECT extract(epoch FROM clock_timestamp() - max(beat))::float8
-            FROM journals JOIN logs USING (journal) JOIN workers USING (log)
-            WHERE store = %s AND kind = %s AND id = %s AND is_living
-        """
-        found = self._ask(statement, kind, id)
-        return math.inf if found is None else float(found)
-
-    def _ask(self, statement: str, kind: str, id: str) -> Any:
+    def _ask(self, statement: LiteralString, kind: str, id: str) -> Any:
         """The only value that a statement finds for an artifact; None if there is none."""
-        row = self._database.run(lambda connection: connection.execute(statement, self._key(kind, id)).fetchone())
-        return None if row is None else row[0]
+        return next((value for (value,) in self._database.fetch(statement, self._key(kind, id))), None)
 
     def _key(self, kind: str, id: str) -> tuple[str, str, str]:
         return self._store, kind, id

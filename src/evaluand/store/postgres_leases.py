@@ -46,6 +46,7 @@ WHERE log = %(log)s AND unit = (
     ORDER BY unit LIMIT 1 FOR UPDATE SKIP LOCKED)
 RETURNING unit, takers - 1
 """
+_CLAIMED: Final = "SELECT coalesce(max(unit), -1) + 1 FROM units WHERE log = %(log)s"  # how many ever were: from 0 on
 _NEXT: Final = """
 INSERT INTO units (log, unit, worker, takers)
 SELECT %(log)s, unit, %(worker)s, 1
@@ -101,7 +102,7 @@ class PostgresLeases(leases.SharedLeases):
         def find(connection: Connection, log: int, worker: int) -> tuple[int, int] | None:
             values = {"log": log, "worker": worker, "units": shards, "mine": [*self._units]}
             free: tuple[int, int] | None = connection.execute(_FREE, values).fetchone()
-            while free is None and self._count_units(connection, log) < shards:
+            while free is None and next(connection.execute(_CLAIMED, values))[0] < shards:
                 free = connection.execute(_NEXT, values).fetchone()  # None if another worker was faster
             return free
 
@@ -154,12 +155,8 @@ class PostgresLeases(leases.SharedLeases):
         return bool(self._others())
 
     def history(self) -> History:
-        rows = self._database.run(
-            lambda connection: connection.execute(
-                "SELECT unit, is_done FROM units WHERE log = %s AND (is_done OR takers > 0) ORDER BY unit",
-                [self._log.find()],
-            ).fetchall()
-        )
+        statement = "SELECT unit, is_done FROM units WHERE log = %s AND (is_done OR takers > 0) ORDER BY unit"
+        rows = self._database.fetch(statement, [self._log.find()])
         return History(
             merge_units(unit for unit, is_done in rows if is_done), {u for u, is_done in rows if not is_done}
         )
@@ -248,12 +245,6 @@ class PostgresLeases(leases.SharedLeases):
             connection.execute("UPDATE units SET worker = NULL WHERE worker = %s", [worker])
             connection.execute("UPDATE workers SET is_living = false WHERE worker = %s", [worker])
             connection.execute(DROP_SEALED, (*self._log.key[:3], leases.LEASE_SECONDS))
-
-    def _count_units(self, connection: Connection, log: int) -> int:
-        """How many units were ever claimed: those from 0 on."""
-        row = connection.execute("SELECT coalesce(max(unit), -1) + 1 FROM units WHERE log = %s", [log]).fetchone()
-        assert row is not None
-        return int(row[0])
 
     def _look(self) -> list[_Other]:
         log = self._log.find()

@@ -3,8 +3,6 @@
 A segment is what one worker has appended, in order: rows of bytes, each with its place in the segment. One statement
 appends lines and checks that its worker may still write: it locks the worker's row, so whoever takes over from the
 worker waits for it, and finds all lines that count. So no line comes late, and segments need no fences.
-
-Threads that append at the same time share a statement, since what takes time is the commit.
 """
 
 from __future__ import annotations
@@ -15,7 +13,6 @@ from typing import Final, TypeAlias
 
 import orjson
 
-from evaluand.core.errors import EngineError
 from evaluand.core.system import this_process
 from evaluand.store.database import Connection, Database
 from evaluand.store.forks import begun_anew_in_forks
@@ -35,6 +32,10 @@ _MADE: Final = """
 INSERT INTO logs (journal, name)
 SELECT journal, %s FROM journals WHERE store = %s AND kind = %s AND id = %s AND NOT is_sealed
 ON CONFLICT DO NOTHING
+"""
+_ENTERED: Final = """
+INSERT INTO workers (log, segment, process) SELECT log, %s, %s FROM logs WHERE log = %s
+ON CONFLICT (log, segment) DO UPDATE SET process = excluded.process RETURNING worker
 """
 _APPENDED: Final = """
 WITH worker AS MATERIALIZED (
@@ -78,8 +79,7 @@ class PostgresLog:
 
     def _begin(self) -> None:
         """Begins a segment, also in a fork: there the one before is that of the parent."""
-        self._lock, self._writing = threading.Lock(), threading.Lock()
-        self._waiting: list[_Lines] = []
+        self._writing = threading.Lock()
         self._own: set[str] = set()
         self._choose()
 
@@ -94,15 +94,14 @@ class PostgresLog:
         self._is_refused = False  # whether lines were, since another worker has taken over, or the artifact is sealed
 
     def append(self, data: bytes, written: Written = NOTHING) -> bool:
-        own = _Lines(data)
-        with self._lock:
-            self._waiting.append(own)
         with self._writing:
-            if not own.is_written:
-                self._write_waiting()
-        if own.error is not None:
-            raise own.error
-        return own.counts
+            try:
+                counts = self._put(data)
+            except BaseException:  # whether they were appended is not known
+                self._choose()
+                raise
+            self._is_refused = self._is_refused or not counts
+            return counts
 
     def is_removed(self) -> bool:
         return self._is_refused
@@ -116,7 +115,7 @@ class PostgresLog:
                 SELECT start + length(data) FROM lines WHERE lines.worker = workers.worker ORDER BY start DESC LIMIT 1)
             FROM workers WHERE log = %s
         """
-        rows = self._database.run(lambda connection: connection.execute(statement, [self.find()]).fetchall())
+        rows = self._database.fetch(statement, [self.find()])
         self._numbers |= {segment: worker for segment, worker, _ in rows}
         return {segment: size for segment, _, size in sorted(rows) if size is not None}
 
@@ -166,8 +165,7 @@ class PostgresLog:
     def find(self) -> int | None:
         """The number of this log; None if it does not exist yet, or not any more."""
         if self._log is None:
-            row = self._database.run(lambda connection: connection.execute(_FOUND, self.key).fetchone())
-            self._log = row and row[0]
+            self._log = next((log for (log,) in self._database.fetch(_FOUND, self.key)), None)
         return self._log
 
     def make(self) -> int | None:
@@ -182,64 +180,19 @@ class PostgresLog:
         if self._worker is None and (log := self.make()) is not None:
             process = this_process()
             words = orjson.dumps([process.boot, process.numbers, process.pid, process.started, process.host]).decode()
-
-            def enter(connection: Connection) -> int | None:
-                connection.execute(
-                    "INSERT INTO workers (log, segment, process) SELECT log, %s, %s FROM logs WHERE log = %s"
-                    " ON CONFLICT DO NOTHING",
-                    [self.segment, words, log],
-                )
-                row = connection.execute(
-                    "SELECT worker FROM workers WHERE log = %s AND segment = %s", [log, self.segment]
-                ).fetchone()
-                return row and row[0]
-
-            self._worker = self._database.run(enter)
+            entered = self._database.fetch(_ENTERED, [self.segment, words, log])
+            self._worker = next((worker for (worker,) in entered), None)
             if self._worker is None:
                 self._log = None
         return self._worker
 
-    def _write_waiting(self) -> None:
-        """Appends the lines of all threads that wait."""
-        with self._lock:
-            waiting, self._waiting = self._waiting, []
-        try:
-            counts = self._put(b"".join(each.data for each in waiting))
-        except BaseException as error:  # whether they were appended is not known
-            self._choose()
-            for each in waiting:
-                each.error = error if isinstance(error, EngineError) else None
-            if not isinstance(error, EngineError):
-                raise
-        else:
-            for each in waiting:
-                each.counts = counts
-        finally:
-            for each in waiting:
-                each.is_written = True
-
     def _put(self, lines: bytes) -> bool:
         worker = self.worker()
         if worker is None:
-            self._is_refused = True
             return False
         data = add_checksums(lines, seed_of(self._scope, self.segment))
         pieces = [data[at : at + PIECE_BYTES] for at in range(0, len(data), PIECE_BYTES)]
         starts = [self._size + n * PIECE_BYTES for n in range(len(pieces))]
-        row = self._database.run(lambda connection: connection.execute(_APPENDED, [worker, starts, pieces]).fetchone())
-        if row != (1,):
-            self._is_refused = True
-            return False
-        self._size += len(data)
-        return True
-
-
-class _Lines:
-    """Lines that a thread appends, and what became of them."""
-
-    __slots__ = ("counts", "data", "error", "is_written")
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.is_written = self.counts = False
-        self.error: EngineError | None = None
+        [[counts]] = self._database.fetch(_APPENDED, [worker, starts, pieces])
+        self._size += len(data) if counts else 0
+        return bool(counts)

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from evaluand.core.errors import EngineError
 from evaluand.store.checks import ID
 from evaluand.store.folder_store import REFS, FolderStore
-from evaluand.store.kinds import kind_names, origins
+from evaluand.store.kinds import origins
 from evaluand.store.manifests import LOST, OPEN, SEALED, UNKNOWN_KIND, has_lost_manifest
 from evaluand.store.store import Ref
 
@@ -87,15 +87,14 @@ class References:
 
     def _places(self) -> Iterator[tuple[Key, _Place]]:
         """All artifacts, each with the file of its manifest."""
-        for kind in kind_names():
-            above = self._store.top / kind
-            ids = [] if above.blocked() else [id for id in above.folders() if ID.fullmatch(id)]
+        for above in self._store.folders():
+            ids = [id for id in above.folders() if ID.fullmatch(id)]
             for id, sealed, opened in zip(ids, above.states(ids, SEALED), above.states(ids, OPEN), strict=True):
                 file, state = (SEALED, sealed) if sealed else (OPEN, opened) if opened else ("", None)
                 if isinstance(state, EngineError):
                     raise state
                 version = (state.st_mtime_ns, state.st_size, state.st_ino) if state else (0, 0, 0)
-                yield (kind, id), _Place(file, version)
+                yield (above.path.name, id), _Place(file, version)
 
     def _reach(self, places: Mapping[Key, _Place]) -> set[Key]:
         waiting = [*self._named_keys()]

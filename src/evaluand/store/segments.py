@@ -123,11 +123,49 @@ def parse_slot(body: bytes) -> int:
     return slot
 
 
-class Readable(Protocol):
-    """What can be read of a log."""
+class Log(Protocol):
+    """Append-only segments, one per writer."""
+
+    @property
+    def segment(self) -> str:
+        """The name of this writer's segment, which exists from its first line on."""
+
+    def begin(self) -> None:
+        """Makes this writer's segment, so that one with a lease is damaged where it is missing."""
+
+    def append(self, data: bytes, written: Written = NOTHING) -> bool:
+        """Appends complete lines to this writer's segment; they survive the death of the process.
+
+        Args:
+            written: what they are.
+
+        Returns:
+            False if the journal no longer exists: nothing was written.
+        """
+
+    def written(self) -> Mapping[str, Written]:
+        """What this writer has written into each of its segments."""
+
+    def is_removed(self) -> bool:
+        """Whether this writer's segment was removed, as sealing the artifact does: what it appends is lost."""
+
+    def sync(self) -> None:
+        """Makes the appended lines survive a crash of the machine."""
+
+    def restart(self) -> None:
+        """Ends this writer's segment, and begins another."""
+
+    def close(self) -> None:
+        """Ends this writer's segment."""
+
+    def is_own(self, segment: str) -> bool:
+        """Whether this writer has begun the segment."""
 
     def segments(self) -> Mapping[str, int]:
         """The names of all segments, sorted, with their sizes in bytes."""
+
+    def size(self, segment: str) -> int:
+        """The size of a segment in bytes; 0 if it does not exist."""
 
     def seed(self, segment: str) -> int | None:
         """With what the checksums of a segment begin; None if its lines have none."""
@@ -143,9 +181,7 @@ class Readable(Protocol):
         """
 
 
-def read_chunks(
-    log: Readable, segment: str, offset: int, most: int = MAX_LINE_BYTES
-) -> Iterator[tuple[int, int, bytes]]:
+def read_chunks(log: Log, segment: str, offset: int, most: int = MAX_LINE_BYTES) -> Iterator[tuple[int, int, bytes]]:
     """The complete lines of a segment in chunks, each with its offset and size.
 
     A chunk without lines is a line that was not read into memory: one that is longer than `most`, or damaged. An
@@ -169,7 +205,7 @@ def read_chunks(
         offset, size = offset + end, CHUNK_BYTES
 
 
-def _find_line_feed(log: Readable, segment: str, offset: int) -> int:
+def _find_line_feed(log: Log, segment: str, offset: int) -> int:
     """The position after the first line feed from an offset on; -1 if there is none, or it is too far away."""
     end = offset + MAX_LINE_BYTES
     while offset < end and (chunk := log.read(segment, offset, CHUNK_BYTES)):
@@ -195,7 +231,7 @@ def find_missing(written: Mapping[str, Written], rows: Mapping[str, int]) -> Ite
             yield Damage(name, 0, 0, 0, f"has lost at least {plural(lost, 'row')}", lost)
 
 
-def find_damage(log: Readable, written: Mapping[str, Written] = {}) -> Iterator[Damage]:
+def find_damage(log: Log, written: Mapping[str, Written] = {}) -> Iterator[Damage]:
     """The damage of a log that nobody works on, found without an index, so that memory is bounded.
 
     Args:
@@ -245,7 +281,7 @@ def _find_fault(line: bytes, seed: int | None) -> str:
     return "" if slot >= -1 else OUT_OF_RANGE
 
 
-def _find_long_fault(log: Readable, segment: str, offset: int, size: int, seed: int | None) -> str:
+def _find_long_fault(log: Log, segment: str, offset: int, size: int, seed: int | None) -> str:
     """The fault of a line that is read in pieces, because a file with holes may have lines larger than memory."""
     end = offset + size - CHECKSUM_SIZE - 1
     if _SLOT.match(log.read(segment, offset, _MOST_DIGITS)) is None:
@@ -262,13 +298,10 @@ _MOST_DIGITS: Final = 32
 _SLOT: Final = re.compile(rb"\[(0|[1-9][0-9]*),")
 
 
-def fault_of(log: Readable, damage: Damage) -> Fault:
+def fault_of(log: Log, damage: Damage) -> Fault:
     """The report of some damage."""
     if not damage.line:
-        return Fault(
-            log.path(damage.segment),
-            f"{damage.reason}; what it had counts as not done",
-        )
+        return Fault(log.path(damage.segment), f"{damage.reason}; what it had counts as not done")
     return Fault(f"{log.path(damage.segment)}:{damage.line}", f"damaged: {damage.reason}; it counts as not done")
 
 

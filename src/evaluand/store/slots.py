@@ -64,11 +64,8 @@ class SlotIndex:
 
     def is_done(self, slot: int) -> bool:
         """Whether a slot has a line."""
-        page = slot >> PAGE_BITS
-        if not 0 <= page < len(self.starts):
-            return False
-        start = self.starts[page]
-        return start >= 0 and self.segments[start + (slot & PAGE_MASK)] >= 0
+        place = self.find(slot)
+        return place >= 0 and self.segments[place] >= 0
 
     def places(self) -> Iterator[int]:
         """All places in the order of their slots, those without lines too."""

@@ -10,7 +10,7 @@ import datetime as dt
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from evaluand.core.errors import (
     EngineError,
@@ -54,6 +54,22 @@ class Ref(NamedTuple):
     name: str
     kind: str
     id: str
+
+
+class Rows(NamedTuple):
+    """Which rows of a table are read; all by default.
+
+    Attributes:
+        of: the `_index_` of the examples that are wanted, ascending; further rows may be among those returned, see
+            `WindowedStore`.
+        at: the places of the rows that are wanted in the table, ascending; no others are returned.
+    """
+
+    of: Indices | None = None
+    at: Indices | None = None
+
+
+ALL: Final = Rows()
 
 
 class Draft(Protocol):
@@ -112,20 +128,9 @@ class Store(Protocol):
         """Begins to write an artifact's tables."""
 
     def read(
-        self,
-        kind: str,
-        id: str,
-        table: str,
-        columns: list[str] | None = None,
-        of: Indices | None = None,
-        at: Indices | None = None,
+        self, kind: str, id: str, table: str, columns: list[str] | None = None, rows: Rows = ALL
     ) -> Iterator[pa.RecordBatch]:
         """The rows of a sealed artifact's table, in order.
-
-        Args:
-            of: the `_index_` of the examples that are wanted, ascending; further rows may be among those returned, see
-                `WindowedStore`.
-            at: the places of the rows that are wanted in the table, ascending; no others are returned.
 
         Raises:
             NotFound: the store has no such artifact or table.
@@ -223,22 +228,16 @@ class MemoryStore:
         return _MemoryDraft(self, kind, id)
 
     def read(
-        self,
-        kind: str,
-        id: str,
-        table: str,
-        columns: list[str] | None = None,
-        of: Indices | None = None,
-        at: Indices | None = None,
+        self, kind: str, id: str, table: str, columns: list[str] | None = None, rows: Rows = ALL
     ) -> Iterator[pa.RecordBatch]:
         if (kind, id, table) not in self._tables:
             raise NotFound(f"no table {table!r} in {kind} {id}")
         batches = (batch.select(columns) if columns else batch for batch in self._tables[kind, id, table])
-        if at is None:
+        if rows.at is None:
             return batches
         from evaluand.store.window import take_rows  # which needs Arrow
 
-        return take_rows(batches, at)
+        return take_rows(batches, rows.at)
 
     def damage(self, kind: str, id: str, *, quick: bool = False) -> list[Fault]:
         return []
@@ -375,7 +374,8 @@ def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]
         EngineError: the only name that matches is damaged.
     """
     among = [kind] if kind else kind_names()
-    named = [(ref.kind, ref.id) for ref in store.named(text) if ref.kind in among]
+    refs = store.named(text)
+    named = [(ref.kind, ref.id) for ref in refs if ref.kind in among]
     damaged = [each for each in store.damaged_kinds(text) if each in among]
     if named:
         first = min(named, key=lambda found: among.index(found[0]))
@@ -394,18 +394,14 @@ def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]
     if found:
         raise NotFound(f"{text!r} refers to several: {', '.join(f'{k} {id}' for k, id in found)}; give more digits")
     for name in (one.name for one in kinds() if one.named_by_manifest and one.name in among):
-        ids = _find_named(store, name, text)
+        ids = [id for id in store.ids(name) if (_manifest_if_sound(store, name, id) or {}).get("name") == text]
         if len(ids) == 1:
             return name, ids[0]
         if ids:
             raise NotFound(f"{text!r} refers to several {name}: {', '.join(ids)}; give the first digits of one")
-    others = [ref.kind for ref in store.named(text)]
-    if any(other in among for other in others):  # another process has just given this name
-        return resolve(store, text, kind)
-    if kind and others:
-        raise NotFound(
-            f"no {singular(kind)} is called {text!r}, but {' and '.join(map(singular, others))}; see `evaluand list`"
-        )
+    if kind and refs:
+        others = " and ".join(singular(ref.kind) for ref in refs)
+        raise NotFound(f"no {singular(kind)} is called {text!r}, but {others}; see `evaluand list`")
     names = sorted({ref.name for ref in store.refs()})
     shown = [name for name in names if shown_name(name) == text]
     if len(shown) == 1:
@@ -484,8 +480,13 @@ def caveats(store: Store, made: Iterable[tuple[str, str]]) -> list[str]:
         made: the (kind, id) of each artifact.
     """
     runs = _made_of(store, made)
-    kept = (sentence for manifest in runs for sentence in _kept_answers(manifest))
-    return [*map(str, _stops_among(runs)), *dict.fromkeys(kept)]
+    notes = dict[str, None]()
+    for manifest in runs:
+        name = shown_name(manifest["name"] or manifest["id"][:12])
+        for kept in manifest.get("kept", ()):
+            share = f"{kept['kept']:,} of {kept['of']:,} {kept['what']}"
+            notes[f"{name}: {share} were kept from before a change: {'; '.join(kept['changes'])}"] = None
+    return [*map(str, _stops_among(runs)), *notes]
 
 
 def find_stops(store: Store, made: Iterable[tuple[str, str]]) -> list[UntilOrigin]:
@@ -513,13 +514,6 @@ def _stops_among(manifests: Iterable[Manifest]) -> list[UntilOrigin]:
     return [*dict.fromkeys(stop for stop in stops if stop and stop.drawn < stop.of)]
 
 
-def _kept_answers(manifest: Manifest) -> Iterator[str]:
-    name = shown_name(manifest["name"] or manifest["id"][:12])
-    for kept in manifest.get("kept", ()):
-        share = f"{kept['kept']:,} of {kept['of']:,} {kept['what']}"
-        yield f"{name}: {share} were kept from before a change: {'; '.join(kept['changes'])}"
-
-
 def sealed_digests(store: Store, kind: str, ids: Iterable[str]) -> dict[str, str | None]:
     """By id, the digest of each sealed artifact; None as for `sealed_manifest`."""
     return {id: (sealed_manifest(store, kind, id) or {}).get("digest") for id in ids}
@@ -530,11 +524,6 @@ def _manifest_if_sound(store: Store, kind: str, id: str) -> Manifest | None:
         return store.manifest(kind, id)
     except EngineError:  # it is damaged, or was removed
         return None
-
-
-def _find_named(store: Store, kind: str, name: str) -> list[str]:
-    """The ids of the artifacts with a name in their manifests; a damaged one has none."""
-    return [id for id in store.ids(kind) if (_manifest_if_sound(store, kind, id) or {}).get("name") == name]
 
 
 def exists(store: Store, kind: str, id: str) -> bool:
@@ -670,7 +659,8 @@ def _attempt(
         return resume, made.index(resume)
     damage = describe_damage(store, kind, made[-1]) if made else ""
     if made and not damage:
-        if _is_open_and_damaged(store, kind, made[-1]) or not again(made[-1]):
+        is_unreadable = not store.is_sealed(kind, made[-1]) and _manifest_if_sound(store, kind, made[-1]) is None
+        if is_unreadable or not again(made[-1]):  # who opens it writes its manifest again
             return made[-1], len(made) - 1
     elif made:
         warn(f"{damage}; it is made again, with what can be read of it")
@@ -681,11 +671,6 @@ def describe_damage(store: Store, kind: str, id: str) -> str:
     """What is damaged of the tables of a finished artifact, by their sizes alone; empty if nothing is."""
     faults = store.damage(kind, id, quick=True) if sealed_manifest(store, kind, id) else []
     return f"{singular(kind)} {id[:12]} is damaged: {faults[0]}" if faults else ""
-
-
-def _is_open_and_damaged(store: Store, kind: str, id: str) -> bool:
-    """Whether an artifact is open and its manifest cannot be read; who opens it again writes that again."""
-    return not store.is_sealed(kind, id) and _manifest_if_sound(store, kind, id) is None
 
 
 def attempts(store: Store, kind: str, spec: Mapping[str, Any]) -> list[str]:

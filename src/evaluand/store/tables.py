@@ -19,6 +19,7 @@ The key of a row is `_index_` (the example), `replication` (the repeat), `_respo
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
@@ -34,6 +35,7 @@ from evaluand.store.statuses import (
     SCORED as SCORED,
     SKIPPED as SKIPPED,
 )
+from evaluand.store.store import Rows as Rows
 
 BATCH_ROWS: Final = 4096
 BATCH_CHARACTERS: Final = 16 << 20  # of text in a batch, so that long texts do not fill the memory
@@ -54,6 +56,26 @@ def is_json(field: pa.Field) -> bool:
     return bool(field.metadata) and field.metadata.get(b"evaluand") == b"json"
 
 
+_INT32, _INT, _REAL, _TEXT, _BOOL = pa.int32(), pa.int64(), pa.float64(), pa.string(), pa.bool_()
+
+
+def _table(*columns: Iterable[pa.Field]) -> pa.Schema:
+    return pa.schema(chain.from_iterable(columns))
+
+
+def _required(kind: pa.DataType, *names: str) -> list[pa.Field]:
+    """Columns without nulls."""
+    return [pa.field(name, kind, nullable=False) for name in names]
+
+
+def _optional(kind: pa.DataType, *names: str) -> list[pa.Field]:
+    return [pa.field(name, kind) for name in names]
+
+
+def _json(*names: str) -> list[pa.Field]:
+    return [*map(json_field, names)]
+
+
 RESPONSE_ITEM: Final = pa.struct([pa.field(RESPONSE_INDEX, pa.int64()), json_field("value")])
 
 ERROR: Final = pa.struct([(name, pa.string()) for name in ("type", "message", "code", "place")])
@@ -70,53 +92,40 @@ USAGE: Final = pa.struct(
 `stored_input_tokens` are part of the input, `reasoning_tokens` of the output. `cost` is null if it is unknown for one
 of the requests; `costs` holds those in several currencies, which are never added."""
 
-RESPONSES: Final = pa.schema(
-    [
-        pa.field(INDEX, pa.int64(), nullable=False),
-        pa.field("replication", pa.int32(), nullable=False),
-        pa.field("fold", pa.int32()),
-        pa.field("digest", pa.binary(16), nullable=False),
-        pa.field("status", pa.string(), nullable=False),
-        pa.field("error", ERROR),
-        pa.field("responses", pa.list_(RESPONSE_ITEM)),
-        pa.field("n_responses", pa.int32(), nullable=False),
-        pa.field("attempts", pa.int32(), nullable=False),
-        pa.field("usage", USAGE),
-        pa.field("started", pa.timestamp("us", "UTC")),
-        pa.field("duration", pa.duration("us")),
-    ]
+RESPONSES: Final = _table(
+    _required(_INT, INDEX),
+    _required(_INT32, "replication"),
+    _optional(_INT32, "fold"),
+    _required(pa.binary(16), "digest"),
+    _required(_TEXT, "status"),
+    _optional(ERROR, "error"),
+    _optional(pa.list_(RESPONSE_ITEM), "responses"),
+    _required(_INT32, "n_responses", "attempts"),
+    _optional(USAGE, "usage"),
+    _optional(pa.timestamp("us", "UTC"), "started"),
+    _optional(pa.duration("us"), "duration"),
 )
 """`digest` is that of the part of the example that the task sees; `responses` is null for no answer, `[]` for an empty
 answer. `place` of an error is its origin in the user's code: `app.py:11 in lookup`. `started` and `duration` are null
 for calls that were logged without them."""
 
-SPANS: Final = pa.schema(
-    [
-        pa.field(INDEX, pa.int64(), nullable=False),
-        pa.field("replication", pa.int32(), nullable=False),
-        pa.field("span", pa.int32(), nullable=False),
-        pa.field("parent", pa.int32()),
-        pa.field("name", pa.string(), nullable=False),
-        pa.field("kind", pa.string(), nullable=False),
-        pa.field("start", pa.duration("us"), nullable=False),
-        pa.field("duration", pa.duration("us")),
-        pa.field("status", pa.string(), nullable=False),
-        json_field("input"),
-        json_field("output"),
-        json_field("attributes"),
-        json_field("events"),
-    ]
+SPANS: Final = _table(
+    _required(_INT, INDEX),
+    _required(_INT32, "replication", "span"),
+    _optional(_INT32, "parent"),
+    _required(_TEXT, "name", "kind"),
+    _required(pa.duration("us"), "start"),
+    _optional(pa.duration("us"), "duration"),
+    _required(_TEXT, "status"),
+    _json("input", "output", "attributes", "events"),
 )
 """`start` counts from the row's `started`; a null `duration` is a span left open or, if it has a status, one that was
 logged without times. Span 0 is the call itself."""
 
-INPUTS: Final = pa.schema(
-    [
-        pa.field("parent", pa.int32()),
-        pa.field("file", pa.string(), nullable=False),
-        pa.field("state", pa.string(), nullable=False),
-        pa.field("rows", pa.list_(pa.struct([("first", pa.int64()), ("count", pa.int64())])), nullable=False),
-    ]
+INPUTS: Final = _table(
+    _optional(_INT32, "parent"),
+    _required(_TEXT, "file", "state"),
+    _required(pa.list_(pa.struct([("first", pa.int64()), ("count", pa.int64())])), "rows"),
 )
 """A tree of files: each row is one file more than its `parent` (the number of a row above; null where it is the first),
 so that many answers share what they have in common. `rows` are the answers made with exactly these files: ranges of
@@ -127,121 +136,105 @@ current folder, and ends in `/` where a folder was listed. `state` is a digest o
 _GROUP: Final = pa.map_(pa.string(), pa.string())
 
 _MEASURED: Final = (
-    pa.field("evaluation", pa.int32(), nullable=False),
-    *(pa.field(name, pa.string(), nullable=False) for name in ("scorer", "metric", "signature", "run_digest")),
-    pa.field("target", pa.string()),
+    *_required(_INT32, "evaluation"),
+    *_required(_TEXT, "scorer", "metric", "signature", "run_digest"),
+    *_optional(_TEXT, "target"),
 )
 
-METRICS: Final = pa.schema(
-    [
-        *_MEASURED,
-        pa.field("by", _GROUP, nullable=False),
-        pa.field("value", pa.float64()),
-        json_field("data"),
-        pa.field("reason", pa.string()),
-        *(pa.field(name, pa.float64()) for name in ("low", "high", "worst", "best")),
-        pa.field("n", pa.int64(), nullable=False),
-        *(pa.field(f"n_{status}", pa.int64(), nullable=False) for status in SCORE_STATUSES),
-    ]
+METRICS: Final = _table(
+    _MEASURED,
+    _required(_GROUP, "by"),
+    _optional(_REAL, "value"),
+    _json("data"),
+    _optional(_TEXT, "reason"),
+    _optional(_REAL, "low", "high", "worst", "best"),
+    _required(_INT, "n"),
+    _required(_INT, *(f"n_{status}" for status in SCORE_STATUSES)),
 )
 """`evaluation` is the number of the aggregated evaluation, from 0; `run_digest` is that of its run."""
 
 _RATED: Final = pa.struct(
     [
-        pa.field("metric", pa.string()),
-        pa.field("by", _GROUP),
-        *(pa.field(name, pa.float64()) for name in ("value", "low", "high", "n")),
-        pa.field("judged", pa.bool_()),
-        *(pa.field(f"shrunk_{name}", pa.float64()) for name in ("value", "low", "high")),
+        *_optional(_TEXT, "metric"),
+        *_optional(_GROUP, "by"),
+        *_optional(_REAL, "value", "low", "high", "n"),
+        *_optional(_BOOL, "judged"),
+        *_optional(_REAL, "shrunk_value", "shrunk_low", "shrunk_high"),
     ]
 )
 """A group with its raw and its shrunk value, and whether it is large enough to be judged."""
 
-DISPARITIES: Final = pa.schema(
-    [
-        *_MEASURED,
-        pa.field("over", pa.list_(pa.string()), nullable=False),
-        pa.field("disparity", pa.string(), nullable=False),
-        *(pa.field(name, pa.float64()) for name in ("value", "low", "high")),
-        pa.field("reason", pa.string()),
-        pa.field("lowest", _GROUP),
-        pa.field("highest", _GROUP),
-        pa.field("n_groups", pa.int64(), nullable=False),
-        pa.field("small", pa.list_(_GROUP), nullable=False),
-        pa.field("undefined", pa.list_(_GROUP), nullable=False),
-        pa.field("decided_by", pa.string()),
-        *(pa.field(name, _GROUP) for name in ("reference", "other", "given")),
-        pa.field("at_once", pa.int64()),
-        pa.field("unjudged", pa.list_(_GROUP)),
-        pa.field("groups", pa.list_(_RATED)),
-        *(pa.field(name, pa.float64()) for name in ("family_low", "family_high")),
-        pa.field("family_size", pa.int64()),
-        pa.field("family_method", pa.string()),
-        pa.field("found", pa.bool_()),
-    ]
+DISPARITIES: Final = _table(
+    _MEASURED,
+    _required(pa.list_(pa.string()), "over"),
+    _required(_TEXT, "disparity"),
+    _optional(_REAL, "value", "low", "high"),
+    _optional(_TEXT, "reason"),
+    _optional(_GROUP, "lowest", "highest"),
+    _required(_INT, "n_groups"),
+    _required(pa.list_(_GROUP), "small", "undefined"),
+    _optional(_TEXT, "decided_by"),
+    _optional(_GROUP, "reference", "other", "given"),
+    _optional(_INT, "at_once"),
+    _optional(pa.list_(_GROUP), "unjudged"),
+    _optional(pa.list_(_RATED), "groups"),
+    _optional(_REAL, "family_low", "family_high"),
+    _optional(_INT, "family_size"),
+    _optional(_TEXT, "family_method"),
+    _optional(_BOOL, "found"),
 )
 """The disparities of groups; `over` are the attributes that define the groups, and `decided_by` is, of the metrics of a
 criterion, the one with this disparity. `reference` is the group to which others are compared, `other` that of a pair,
 `given` the stratum, `at_once` the number of intervals that hold at the same time. The ends of `family` allow for all
 `family_size` disparities of a system, and `found` says whether they show one. These are null in earlier stores."""
 
-WORST_GROUPS: Final = pa.schema(
-    [
-        *_MEASURED,
-        pa.field("by", _GROUP),
-        *(pa.field(name, pa.float64()) for name in ("found", "value", "low", "high")),
-        pa.field("n", pa.int64(), nullable=False),
-        pa.field("rest", pa.float64()),
-        pa.field("confirmed", pa.bool_(), nullable=False),
-        pa.field("n_looked", pa.int64(), nullable=False),
-    ]
+WORST_GROUPS: Final = _table(
+    _MEASURED,
+    _optional(_GROUP, "by"),
+    _optional(_REAL, "found", "value", "low", "high"),
+    _required(_INT, "n"),
+    _optional(_REAL, "rest"),
+    _required(_BOOL, "confirmed"),
+    _required(_INT, "n_looked"),
 )
 """The groups for which a metric is worst: `found` on the half of the examples by which they were chosen, and `value` on
 the other; `by` is null where none looked worse. See `evaluand.aggregation.worst_groups`."""
 
-CURVES: Final = pa.schema(
-    [
-        *_MEASURED,
-        pa.field("by", _GROUP, nullable=False),
-        pa.field("curve", pa.string(), nullable=False),
-        pa.field("part", pa.string()),
-        pa.field("label", pa.string()),
-        *(pa.field(name, pa.float64(), nullable=False) for name in ("x", "y")),
-        *(pa.field(name, pa.float64()) for name in ("low", "high", "threshold")),
-        pa.field("n", pa.float64(), nullable=False),
-    ]
+CURVES: Final = _table(
+    _MEASURED,
+    _required(_GROUP, "by"),
+    _required(_TEXT, "curve"),
+    _optional(_TEXT, "part", "label"),
+    _required(_REAL, "x", "y"),
+    _optional(_REAL, "low", "high", "threshold"),
+    _required(_REAL, "n"),
 )
 """The points of curves; see `evaluand.metrics.base.curves`. `part` is the class of a curve, in a confusion matrix the
 truth; `label` is the prediction in a confusion matrix; `n` is a number of rows, or their weight."""
 
-PAIRS: Final = pa.schema(
-    [
-        pa.field("scorer", pa.string(), nullable=False),
-        pa.field("metric", pa.string(), nullable=False),
-        pa.field("signature", pa.string(), nullable=False),
-        pa.field("direction", pa.string()),
-        pa.field("share", pa.bool_(), nullable=False),
-        pa.field("target", pa.string()),
-        pa.field("by", _GROUP),
-        pa.field("family", pa.string()),
-        *(pa.field(name, pa.int32(), nullable=False) for name in ("a", "b")),
-        *(pa.field(name, pa.int64(), nullable=False) for name in ("n", "n_used", "n_a_missing", "n_b_missing")),
-        *(pa.field(name, pa.int64(), nullable=False) for name in ("n_skipped", "n_only_a", "n_only_b")),
-        *(pa.field(name, pa.list_(pa.string()), nullable=False) for name in ("only_a", "only_b")),
-        pa.field("clusters", pa.int64()),
-        pa.field("binary", pa.bool_(), nullable=False),
-        *(pa.field(name, pa.float64()) for name in ("value_a", "value_b", "difference", "low", "high")),
-        pa.field("interval", pa.string(), nullable=False),
-        *(pa.field(name, pa.float64()) for name in ("worst", "best", "p")),
-        pa.field("test", pa.string(), nullable=False),
-        pa.field("p_permutation", pa.float64()),
-        pa.field("permutation", pa.string(), nullable=False),
-        *(pa.field(name, pa.float64()) for name in ("p_holm", "p_shaffer", "p_benjamini_hochberg")),
-        *(pa.field(name, pa.int64()) for name in ("won", "tied", "lost")),
-        *(pa.field(name, pa.float64()) for name in ("effect", "detectable", "correlation", "variance_saved")),
-        pa.field("reason", pa.string()),
-        pa.field("p_interaction", pa.float64()),
-    ]
+PAIRS: Final = _table(
+    _required(_TEXT, "scorer", "metric", "signature"),
+    _optional(_TEXT, "direction"),
+    _required(_BOOL, "share"),
+    _optional(_TEXT, "target"),
+    _optional(_GROUP, "by"),
+    _optional(_TEXT, "family"),
+    _required(_INT32, "a", "b"),
+    _required(_INT, "n", "n_used", "n_a_missing", "n_b_missing", "n_skipped", "n_only_a", "n_only_b"),
+    _required(pa.list_(pa.string()), "only_a", "only_b"),
+    _optional(_INT, "clusters"),
+    _required(_BOOL, "binary"),
+    _optional(_REAL, "value_a", "value_b", "difference", "low", "high"),
+    _required(_TEXT, "interval"),
+    _optional(_REAL, "worst", "best", "p"),
+    _required(_TEXT, "test"),
+    _optional(_REAL, "p_permutation"),
+    _required(_TEXT, "permutation"),
+    _optional(_REAL, "p_holm", "p_shaffer", "p_benjamini_hochberg"),
+    _optional(_INT, "won", "tied", "lost"),
+    _optional(_REAL, "effect", "detectable", "correlation", "variance_saved"),
+    _optional(_TEXT, "reason"),
+    _optional(_REAL, "p_interaction"),
 )
 """`by` is the group of examples, null for all; `a` and `b` are the numbers of the compared evaluations, from 0 (of
 prompts or models, those of the first evaluation of each); `share`: values lie between 0 and 1; `only_a` and `only_b`
@@ -257,34 +250,27 @@ interval where that ends at 0 at a larger p. Rows `won` are those in which B is 
 a row that differs (`binary`), or the mean difference in standard deviations; `detectable` the smallest true difference
 that as many rows detect in 80 of 100 cases; `variance_saved` the share of the variance that pairing removes."""
 
-RANKING: Final = pa.schema(
-    [
-        pa.field("scorer", pa.string(), nullable=False),
-        pa.field("signature", pa.string(), nullable=False),
-        pa.field("target", pa.string()),
-        pa.field("evaluation", pa.int32(), nullable=False),
-        pa.field("value", pa.float64()),
-        pa.field("n", pa.int64(), nullable=False),
-        pa.field("letters", pa.string(), nullable=False),
-    ]
+RANKING: Final = _table(
+    _required(_TEXT, "scorer", "signature"),
+    _optional(_TEXT, "target"),
+    _required(_INT32, "evaluation"),
+    _optional(_REAL, "value"),
+    _required(_INT, "n"),
+    _required(_TEXT, "letters"),
 )
 """Best first, over the rows that all have; evaluations that share a letter cannot be distinguished."""
 
-FLIPS: Final = pa.schema(
-    [
-        pa.field("pair", pa.int32(), nullable=False),
-        pa.field("flip", pa.string(), nullable=False),
-        *(pa.field(name, pa.int64(), nullable=False) for name in ("index_a", "index_b")),
-        pa.field("replication", pa.int32(), nullable=False),
-        *(pa.field(name, pa.float64(), nullable=False) for name in ("value_a", "value_b")),
-    ]
+FLIPS: Final = _table(
+    _required(_INT32, "pair"),
+    _required(_TEXT, "flip"),
+    _required(_INT, "index_a", "index_b"),
+    _required(_INT32, "replication"),
+    _required(_REAL, "value_a", "value_b"),
 )
 """`pair` is the number of the row in `pairs`, from 0; `flip` is `lost` or `won`; `index_a` and `index_b` are the
 `_index_` of the example in the dataset of each side."""
 
-LEFT_OUT: Final = pa.schema(
-    [pa.field(name, pa.string(), nullable=False) for name in ("scorer", "metric", "signature", "reason")]
-)
+LEFT_OUT: Final = _table(_required(_TEXT, "scorer", "metric", "signature", "reason"))
 """The metrics that refused the scores of an evaluation; a comparison without such metrics lacks the table."""
 
 STYLE: Final = pa.struct(
@@ -292,27 +278,22 @@ STYLE: Final = pa.struct(
 )
 """The length and the markup of a response; see `evaluand.matches.response_style`."""
 
-MATCHES: Final = pa.schema(
-    [
-        pa.field(INDEX, pa.int64(), nullable=False),
-        pa.field("replication", pa.int32(), nullable=False),
-        *(pa.field(name, pa.int32(), nullable=False) for name in ("a", "b")),
-        pa.field("order", pa.string(), nullable=False),
-        pa.field("digest", pa.binary(16)),
-        pa.field("judgement", pa.int64()),
-        pa.field("round", pa.int32(), nullable=False),
-        pa.field("status", pa.string(), nullable=False),
-        pa.field("reason", pa.string()),
-        pa.field("missing", pa.string()),
-        *(pa.field(name, pa.float64()) for name in ("outcome", "first", "strength")),
-        pa.field("equal", pa.bool_(), nullable=False),
-        pa.field("label", pa.string()),
-        json_field("data"),
-        pa.field("explanation", pa.string()),
-        pa.field("judge", pa.string()),
-        *(pa.field(name, STYLE) for name in ("style_a", "style_b")),
-        json_field("usage"),
-    ]
+MATCHES: Final = _table(
+    _required(_INT, INDEX),
+    _required(_INT32, "replication", "a", "b"),
+    _required(_TEXT, "order"),
+    _optional(pa.binary(16), "digest"),
+    _optional(_INT, "judgement"),
+    _required(_INT32, "round"),
+    _required(_TEXT, "status"),
+    _optional(_TEXT, "reason", "missing"),
+    _optional(_REAL, "outcome", "first", "strength"),
+    _required(_BOOL, "equal"),
+    _optional(_TEXT, "label"),
+    _json("data"),
+    _optional(_TEXT, "explanation", "judge"),
+    _optional(STYLE, "style_a", "style_b"),
+    _json("usage"),
 )
 """`a` and `b` are the numbers of the systems, a < b, from 0. `order` is `ab` if the judge saw the response of a first,
 else `ba`. `digest` is that of all that the judge could see, in its order; `judgement` is the number of the call that
@@ -321,25 +302,19 @@ response is missing: `a`, `b` or `both`. `outcome` is a's share of the win: 1, �
 is the same for the response that was seen first, as the judge gave it. `equal`: equal responses, a tie without a call.
 `judge` is the person who judged. `round` is that of a schedule which chooses by the outcomes so far."""
 
-JUDGEMENT_SPANS: Final = pa.schema([pa.field("judgement", pa.int64(), nullable=False), *[*SPANS][2:]])
+JUDGEMENT_SPANS: Final = _table(_required(_INT, "judgement"), [*SPANS][2:])
 """The steps inside the calls of a judge, as in `SPANS`, by the number of the judgement."""
 
-RATINGS: Final = pa.schema(
-    [
-        pa.field("system", pa.string(), nullable=False),
-        pa.field("rank", pa.int32()),
-        pa.field("letters", pa.string()),
-        *(pa.field(name, pa.float64()) for name in ("strength", "rating", "standard_error", "low", "high")),
-        *(pa.field(name, pa.float64()) for name in ("win_rate", "win_rate_low", "win_rate_high")),
-        *(pa.field(name, pa.float64()) for name in ("win_rate_worst", "win_rate_best")),
-        *(
-            pa.field(name, pa.float64(), nullable=False)
-            for name in ("n", "won", "tied", "lost", "n_missing", "n_skipped")
-        ),
-        pa.field("opponents", pa.int32(), nullable=False),
-        pa.field("examples", pa.int64(), nullable=False),
-        pa.field("reason", pa.string()),
-    ]
+RATINGS: Final = _table(
+    _required(_TEXT, "system"),
+    _optional(_INT32, "rank"),
+    _optional(_TEXT, "letters"),
+    _optional(_REAL, "strength", "rating", "standard_error", "low", "high"),
+    _optional(_REAL, "win_rate", "win_rate_low", "win_rate_high", "win_rate_worst", "win_rate_best"),
+    _required(_REAL, "n", "won", "tied", "lost", "n_missing", "n_skipped"),
+    _required(_INT32, "opponents"),
+    _required(_INT, "examples"),
+    _optional(_TEXT, "reason"),
 )
 """Best first. `strength` is in log-odds, with mean 0; `rating` is 1000 + 400 · strength / ln 10 (Bradley–Terry), or the
 win rate by which systems are ranked; `standard_error`, `low` and `high` are those of `rating`. `rank` is 1 + the number
@@ -350,48 +325,37 @@ Both orders of a pair are one match, half each, so that counts, such as `n` = `w
 With a baseline, all columns from `win_rate` to `examples` are of the matches with it. `reason` says why something is
 undefined, such as one end of an interval."""
 
-WIN_RATES: Final = pa.schema(
-    [
-        *(pa.field(name, pa.string(), nullable=False) for name in ("a", "b")),
-        *(pa.field(name, pa.float64()) for name in ("win_rate", "low", "high")),
-        *(
-            pa.field(name, pa.float64(), nullable=False)
-            for name in ("n", "won", "tied", "lost", "n_missing", "n_skipped")
-        ),
-        pa.field("examples", pa.int64(), nullable=False),
-    ]
+WIN_RATES: Final = _table(
+    _required(_TEXT, "a", "b"),
+    _optional(_REAL, "win_rate", "low", "high"),
+    _required(_REAL, "n", "won", "tied", "lost", "n_missing", "n_skipped"),
+    _required(_INT, "examples"),
 )
 """Each system `a` against each other one, `b`: a's share of the win, null where they never met."""
 
-DIFFERENCES: Final = pa.schema(
-    [
-        *(pa.field(name, pa.string(), nullable=False) for name in ("a", "b")),
-        *(pa.field(name, pa.float64()) for name in ("difference", "low", "high", "p", "p_holm", "p_shaffer")),
-        pa.field("test", pa.string(), nullable=False),
-        pa.field("reason", pa.string()),
-    ]
+DIFFERENCES: Final = _table(
+    _required(_TEXT, "a", "b"),
+    _optional(_REAL, "difference", "low", "high", "p", "p_holm", "p_shaffer"),
+    _required(_TEXT, "test"),
+    _optional(_TEXT, "reason"),
 )
 """Every two systems once, in the order of the ranking: the rating of `a` minus that of `b`. `p_shaffer` is null where
 there are two systems; it is what decides otherwise."""
 
-PARAMETERS: Final = pa.schema(
-    [
-        pa.field("name", pa.string(), nullable=False),
-        pa.field("system", pa.string()),
-        *(pa.field(name, pa.float64()) for name in ("value", "standard_error", "low", "high")),
-        pa.field("reason", pa.string()),
-    ]
+PARAMETERS: Final = _table(
+    _required(_TEXT, "name"),
+    _optional(_TEXT, "system"),
+    _optional(_REAL, "value", "standard_error", "low", "high"),
+    _optional(_TEXT, "reason"),
 )
 """What a method estimates besides ratings: the parameter of ties, and the coefficients of covariates."""
 
-BIAS: Final = pa.schema(
-    [
-        pa.field("judge", pa.string()),
-        pa.field("measure", pa.string(), nullable=False),
-        *(pa.field(name, pa.float64()) for name in ("share", "low", "high")),
-        *(pa.field(name, pa.float64(), nullable=False) for name in ("n", "first", "second", "neither")),
-        pa.field("n_left_out", pa.int64(), nullable=False),
-    ]
+BIAS: Final = _table(
+    _optional(_TEXT, "judge"),
+    _required(_TEXT, "measure"),
+    _optional(_REAL, "share", "low", "high"),
+    _required(_REAL, "n", "first", "second", "neither"),
+    _required(_INT, "n_left_out"),
 )
 """What the order of presentation did, by judge; null is all judges together. The measure `position_bias` is the share
 of judgements (`n`) that the response seen first won; `first`, `second` and `neither` count its winners. `inconsistency`
@@ -399,55 +363,34 @@ is the share of the pairs seen in both orders (`n`) with opposite winners: of th
 first response won twice, `second` the others, and `neither` counts the pairs with a tie in one order only, which are no
 contradiction. `n_left_out` are the judgements, or pairs, of which there is only one order."""
 
-MEASURES: Final = pa.schema(
-    [
-        *(pa.field(name, pa.string(), nullable=False) for name in ("measure", "part")),
-        *(pa.field(name, pa.float64()) for name in ("value", "low", "high")),
-        pa.field("n", pa.int64(), nullable=False),
-        pa.field("effective", pa.float64(), nullable=False),
-        pa.field("reason", pa.string()),
-        pa.field("note", pa.string(), nullable=False),
-    ]
+MEASURES: Final = _table(
+    _required(_TEXT, "measure", "part"),
+    _optional(_REAL, "value", "low", "high"),
+    _required(_INT, "n"),
+    _required(_REAL, "effective"),
+    _optional(_TEXT, "reason"),
+    _required(_TEXT, "note"),
 )
 """The measures of a judge against people's labels. `part` names the judgements or labels that a measure covers, such as
 `first order`, and is empty for all; `effective` is the number of independent rows with as much information; `note` has
 the counts behind the value."""
 
-CONFUSION: Final = pa.schema(
-    [
-        *(pa.field(name, pa.string(), nullable=False) for name in ("people", "judge")),
-        pa.field("n", pa.int64(), nullable=False),
-    ]
-)
+CONFUSION: Final = _table(_required(_TEXT, "people", "judge"), _required(_INT, "n"))
 """How often each label of people met each one of the judge; `abstained` where the judge gave none."""
 
-CALIBRATION: Final = pa.schema(
-    [
-        *(pa.field(name, pa.float64(), nullable=False) for name in ("judge", "people")),
-        *(pa.field(name, pa.float64()) for name in ("low", "high")),
-        pa.field("n", pa.int64(), nullable=False),
-    ]
-)
+CALIBRATION: Final = _table(_required(_REAL, "judge", "people"), _optional(_REAL, "low", "high"), _required(_INT, "n"))
 """The mean number of people (with its interval) for the answers that a judge gave about the same number (its mean)."""
 
-MISSES: Final = pa.schema(
-    [
-        pa.field("id", pa.string(), nullable=False),
-        *(pa.field(name, pa.string(), nullable=False) for name in ("people", "judge")),
-        pa.field("difference", pa.float64()),
-        pa.field("explanation", pa.string()),
-        json_field("texts"),
-    ]
+MISSES: Final = _table(
+    _required(_TEXT, "id", "people", "judge"),
+    _optional(_REAL, "difference"),
+    _optional(_TEXT, "explanation"),
+    _json("texts"),
 )
 """The answers on which a judge lies furthest from people, the worst first."""
 
-DAMAGED_LINES: Final = pa.schema(
-    [
-        pa.field("segment", pa.string(), nullable=False),
-        pa.field("line", pa.int64(), nullable=False),
-        pa.field("reason", pa.string(), nullable=False),
-        pa.field("content", pa.binary(), nullable=False),
-    ]
+DAMAGED_LINES: Final = _table(
+    _required(_TEXT, "segment"), _required(_INT, "line"), _required(_TEXT, "reason"), _required(pa.binary(), "content")
 )
 """What could not be read of the journal of a recording; a long line is several rows."""
 
@@ -472,25 +415,23 @@ def scores_schema(columns: Mapping[str, str]) -> pa.Schema:
     Raises:
         SpecError: a type is unknown, or a column has a name that every table of scores has.
     """
-    return pa.schema([*_SCORES, *(_column(name, kind) for name, kind in columns.items())])
+    return _table(_SCORES, (_column(name, kind) for name, kind in columns.items()))
 
 
-_SCORES: Final = pa.schema(
-    [
-        pa.field(INDEX, pa.int64(), nullable=False),
-        pa.field("replication", pa.int32(), nullable=False),
-        pa.field("fold", pa.int32()),
-        pa.field(RESPONSE_INDEX, pa.int64()),
-        pa.field("target", pa.string()),
-        pa.field("digest", pa.binary(16), nullable=False),
-        pa.field("status", pa.string(), nullable=False),
-        pa.field("reason", pa.string()),
-        pa.field("value", pa.float64()),
-        pa.field("label", pa.string()),
-        json_field("data"),
-        pa.field("explanation", pa.string()),
-        json_field("usage"),
-    ]
+_SCORES: Final = _table(
+    _required(_INT, INDEX),
+    _required(_INT32, "replication"),
+    _optional(_INT32, "fold"),
+    _optional(_INT, RESPONSE_INDEX),
+    _optional(_TEXT, "target"),
+    _required(pa.binary(16), "digest"),
+    _required(_TEXT, "status"),
+    _optional(_TEXT, "reason"),
+    _optional(_REAL, "value"),
+    _optional(_TEXT, "label"),
+    _json("data"),
+    _optional(_TEXT, "explanation"),
+    _json("usage"),
 )
 
 

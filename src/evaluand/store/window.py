@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core.key_columns import INDEX
+from evaluand.store.store import ALL, Rows
 
 if TYPE_CHECKING:
     from evaluand.store.store import Indices, Store
@@ -34,22 +35,17 @@ class WindowedStore:
         return getattr(self._store, name)
 
     def read(
-        self,
-        kind: str,
-        id: str,
-        table: str,
-        columns: list[str] | None = None,
-        of: Indices | None = None,
-        at: Indices | None = None,
+        self, kind: str, id: str, table: str, columns: list[str] | None = None, rows: Rows = ALL
     ) -> Iterator[pa.RecordBatch]:
         """The rows of these examples; one empty batch if there are none. Tables without `_index_` are whole."""
         wanted = columns if columns is None or INDEX in columns else [*columns, INDEX]
-        indices = self._indices if of is None else np.intersect1d(self._indices, of)
+        indices = self._indices if rows.of is None else np.intersect1d(self._indices, rows.of)
         chosen, empty, is_empty = pa.array(indices, pa.int64()), None, True
-        for batch in self._store.read(kind, id, table, wanted, indices, at):
+        for batch in self._store.read(kind, id, table, wanted, Rows(indices, rows.at)):
             is_last = False
             if INDEX in batch.schema.names:
-                is_last = _ends_after(batch.column(INDEX), indices)
+                seen = batch.column(INDEX)  # by which tables are sorted
+                is_last = len(seen) > 0 and (not len(indices) or seen[-1].as_py() > indices[-1])
                 batch = batch.filter(pc.is_in(batch.column(INDEX), value_set=chosen))
             batch = batch if columns is None else batch.select(columns)
             if batch.num_rows:
@@ -73,8 +69,3 @@ def take_rows(batches: Iterator[pa.RecordBatch], places: Indices) -> Iterator[pa
         first += batch.num_rows
         if stop == len(places):
             return
-
-
-def _ends_after(seen: pa.Array, wanted: np.ndarray) -> bool:
-    """Whether no later row is wanted: tables are sorted by `_index_`."""
-    return len(seen) > 0 and (not len(wanted) or seen[-1].as_py() > wanted[-1])

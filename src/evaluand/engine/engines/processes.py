@@ -35,7 +35,7 @@ from evaluand.engine.engine import Keep, Recipe, U, UnitCodec
 from evaluand.engine.exits import describe_exit
 from evaluand.engine.garbage import calls_in_flight
 from evaluand.engine.interrupts import DelayedInterrupts
-from evaluand.engine.outcome import Aborted, Outcome, error_text, stop_message
+from evaluand.engine.outcome import Aborted, Outcome, abort_error, error_text, stop_message
 from evaluand.engine.policy import Policy, too_long
 from evaluand.engine.rate_limit import Turn
 
@@ -98,6 +98,43 @@ class WorkerDied(TaskError):
     """The process that made the call ended before the call did."""
 
 
+class CallsElsewhere(Generic[U]):
+    """The calls of some units in other processes; Ctrl-C waits while an answer and its line could be lost."""
+
+    def __init__(self, units: Iterator[U], recipe: Recipe[U], keep: Keep[U], policy: Policy) -> None:
+        assert recipe.wire is not None
+        self._units, self._recipe, self._wire, self._keep = units, recipe, recipe.wire, keep
+        self._policy = policy
+        self._failure: BaseException | None = None
+        self._interrupts = DelayedInterrupts()
+
+    def _work_until_interrupted(self) -> None:
+        try:
+            self._work()
+        except KeyboardInterrupt as interrupt:
+            self._stop(interrupt)
+            self._policy.report_finishing(self._n_in_flight())
+            self._work()  # finishes the calls in flight; a second Ctrl-C does not wait
+
+    def _work(self) -> None:
+        """Makes calls until nothing is left to do or in flight."""
+        raise NotImplementedError
+
+    def _stop(self, reason: BaseException) -> None:
+        """Lets calls in flight end, and begins no others."""
+        raise NotImplementedError
+
+    def _n_in_flight(self) -> int:
+        raise NotImplementedError
+
+    def _fail(self, unit: U, error: TaskError, attempts: int, started: int, began: int) -> None:
+        """Keeps the line of a unit whose process has ended, or took too long."""
+        outcome = Outcome(None, error, attempts, started, time.perf_counter_ns() - began)
+        self._keep([(unit, *self._recipe.line(unit, outcome), attempts, "")])
+        if self._policy.stops_at(error):
+            raise abort_error(unit, error)
+
+
 class _Call:
     """A unit that is called, or waits for its turn or another attempt."""
 
@@ -128,23 +165,15 @@ class _Child(NamedTuple):
     calls: dict[int, _Call]
 
 
-class ProcessMap(Generic[U]):
+class ProcessMap(CallsElsewhere[U]):
     """The calls of some units in processes: of coroutine functions several in each, of plain functions one.
 
     Lines are made where the call is made, except for calls that took too long or whose process died.
     """
 
-    def __init__(
-        self,
-        units: Iterator[U],
-        recipe: Recipe[U],
-        keep: Keep[U],
-        policy: Policy,
-        workers: int,
-    ) -> None:
-        assert recipe.wire is not None
-        self._units, self._recipe, self._wire, self._keep = units, recipe, recipe.wire, keep
-        self._policy, self._workers = policy, workers
+    def __init__(self, units: Iterator[U], recipe: Recipe[U], keep: Keep[U], policy: Policy, workers: int) -> None:
+        super().__init__(units, recipe, keep, policy)
+        self._workers = workers
         is_async = inspect.iscoroutinefunction(recipe.call)
         self._most = workers * (policy.calls_at_once if is_async else 1)
         self._patience = (policy.timeout or math.inf) + (GRACE if is_async else 0)  # a child ends its coroutines itself
@@ -153,8 +182,6 @@ class ProcessMap(Generic[U]):
         self._waiting: list[_Call] = []  # for their turn, or for another attempt
         self._suspects: list[_Call] = []  # whose process died while it made others, too
         self._torn: _Child | None = None  # whose pipe may hold half a message
-        self._failure: BaseException | None = None
-        self._interrupts = DelayedInterrupts()
 
     def run(self) -> None:
         """Process all units.
@@ -170,14 +197,6 @@ class ProcessMap(Generic[U]):
                 self._end()
         if self._failure is not None:
             raise self._failure
-
-    def _work_until_interrupted(self) -> None:
-        try:
-            self._work()
-        except KeyboardInterrupt as interrupt:
-            self._stop(interrupt)
-            self._policy.report_finishing(self._n_in_flight())
-            self._work()  # finishes the calls in flight; a second Ctrl-C does not wait
 
     def _work(self) -> None:
         while self._assign():
@@ -249,7 +268,7 @@ class ProcessMap(Generic[U]):
         self._interrupts.allow()  # elsewhere, a call could be lost between its answer and its line
         try:
             connections = [child.connection for child in busy]
-            return wait(connections, min(times, default=None)) if busy else _sleep(min(times, default=0.0))
+            return wait(connections, min(times, default=None if busy else 0.0))
         finally:
             self._interrupts.delay()
 
@@ -296,15 +315,9 @@ class ProcessMap(Generic[U]):
             if len(child.calls) > 1:
                 self._suspects.append(call)
             elif not self._policy.retries_after(error, call.attempts):
-                self._fail(call, error)
+                self._fail(call.unit, error, call.attempts, call.started, call.began)
             elif self._failure is None:
                 self._wait_with(call, self._policy.draw_pause(call.attempts))
-
-    def _fail(self, call: _Call, error: TaskError) -> None:
-        outcome = Outcome(None, error, call.attempts, call.started, time.perf_counter_ns() - call.began)
-        self._keep([(call.unit, *self._recipe.line(call.unit, outcome), call.attempts, "")])
-        if self._policy.abort_on_error:
-            raise Aborted(stop_message(call.unit, error_text(error))) from error
 
     def _bury(self, child: _Child) -> int:
         """Wait for a child to end; its exit code."""
@@ -319,7 +332,6 @@ class ProcessMap(Generic[U]):
         return code
 
     def _stop(self, reason: BaseException) -> None:
-        """Let calls in flight end, and begin no others."""
         self._failure = self._failure or reason
         for call in self._waiting:
             call.give_turn_back()
@@ -347,11 +359,6 @@ class ProcessMap(Generic[U]):
         child = self._children[here] = _Child(fork(_serve, args, "evaluand worker"), here, {})
         there.close()
         return child
-
-
-def _sleep(seconds: float) -> list[Any]:
-    time.sleep(seconds)
-    return []
 
 
 def _death_error(code: int) -> WorkerDied:

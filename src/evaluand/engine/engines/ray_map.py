@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Final, Generic
+from typing import TYPE_CHECKING, Any, Final
 
 import ray
 from ray.exceptions import RayActorError, RayError
@@ -23,12 +23,11 @@ from evaluand.core.errors import EngineError
 from evaluand.core.fingerprint import Identity, explain
 from evaluand.engine.engine import Keep, Recipe, U
 from evaluand.engine.engines import wire
-from evaluand.engine.engines.processes import WorkerDied
+from evaluand.engine.engines.processes import CallsElsewhere, WorkerDied
 from evaluand.engine.engines.ray import end
 from evaluand.engine.engines.ray_worker import Begun, Columns, Dropped, Ended, columns
 from evaluand.engine.engines.shared_limits import AskedLimit, HeldLimits
-from evaluand.engine.interrupts import DelayedInterrupts
-from evaluand.engine.outcome import Aborted, Outcome
+from evaluand.engine.outcome import Aborted
 from evaluand.engine.policy import Policy
 from evaluand.engine.rate_limit import RateLimit
 
@@ -81,21 +80,18 @@ class _Worker:
         return len(self.units) == 1 and next(iter(self.units.values())).must_be_alone
 
 
-class RayMap(Generic[U]):
+class RayMap(CallsElsewhere[U]):
     """The calls of some units in the workers of an engine."""
 
     def __init__(self, engine: RayEngine, units: Iterator[U], recipe: Recipe[U], keep: Keep[U], policy: Policy) -> None:
-        assert recipe.wire is not None
+        super().__init__(units, recipe, keep, policy)
         assert recipe.code is not None
-        self._engine, self._units, self._recipe, self._keep, self._policy = engine, units, recipe, keep, policy
-        self._wire, self._code = recipe.wire, recipe.code
+        self._engine, self._code = engine, recipe.code
         self._next: deque[_Held] = deque()  # to be given before further units are read
         self._workers: list[_Worker] = []
         self._refs: dict[Any, _Worker] = {}  # answers that are waited for
-        self._failure: BaseException | None = None
         self._is_read = False
         self._lost_starts = 0  # one after the other; where a node is lost, workers are that should start there
-        self._interrupts = DelayedInterrupts()
 
     def run(self) -> None:
         """Process all units.
@@ -156,16 +152,10 @@ class RayMap(Generic[U]):
         self._workers.append(worker)
         self._refs[actor.begin.remote(__version__, self._sent_ref)] = worker
 
-    def _work_until_interrupted(self) -> None:
-        try:
-            self._work()
-        except KeyboardInterrupt as interrupt:
-            self._stop(interrupt)
-            self._policy.report_finishing(sum(min(len(w.units), self._policy.calls_at_once) for w in self._workers))
-            self._work()  # finishes the calls in flight; a second Ctrl-C does not wait
+    def _n_in_flight(self) -> int:
+        return sum(min(len(worker.units), self._policy.calls_at_once) for worker in self._workers)
 
     def _stop(self, reason: BaseException) -> None:
-        """Lets calls in flight end, and begins no others."""
         self._failure = self._failure or reason
         self._next.clear()
         for worker in self._workers:
@@ -300,18 +290,12 @@ class RayMap(Generic[U]):
             held.deaths += 1
         for held in reversed(units):
             if held.deaths >= MOST_DEATHS:
-                self._fail(worker, held)
+                how = f"{held.deaths} workers ended during the call, the last on {worker.place}"
+                self._fail(held.unit, WorkerDied(how, code="worker"), held.deaths, held.started, held.began)
             elif self._failure is None:
                 self._next.appendleft(held)
         if self._failure is None and (self._next or not self._is_read):
             self._start_worker(self._engine.start())
-
-    def _fail(self, worker: _Worker, held: _Held) -> None:
-        error = WorkerDied(f"{held.deaths} workers ended during the call, the last on {worker.place}", code="worker")
-        outcome = Outcome(None, error, held.deaths, held.started, time.perf_counter_ns() - held.began)
-        self._keep([(held.unit, *self._recipe.line(held.unit, outcome), held.deaths, "")])
-        if self._policy.stops_at(error):
-            raise Aborted(f"{held.unit}: WorkerDied: {error}; this stops the run") from error
 
     def _end_workers(self) -> None:
         """Lets the workers end their work, and keeps them for the next."""

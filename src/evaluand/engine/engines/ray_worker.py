@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple
 from evaluand._version import __version__
 from evaluand.engine.engine import Recipe
 from evaluand.engine.engines.local import make_calls
-from evaluand.engine.engines.shared_limits import AskedLimit, Report
+from evaluand.engine.engines.shared_limits import AskedLimit
 from evaluand.engine.observation import as_machinery, machinery
 from evaluand.engine.outcome import Aborted, Outcome, error_text
 from evaluand.engine.policy import Policy
@@ -135,7 +135,7 @@ class Worker:
         return Begun(place, found.spec, found.parts)
 
     def _limit(self, number: int, like: RateLimit) -> RateLimit:
-        return self._limits.setdefault(number, AskedLimit(number, like, self._report))
+        return self._limits.setdefault(number, AskedLimit(number, like, self._post))
 
     def give(self, orders: Columns, turns: Sequence[tuple[int, int]]) -> None:
         """Receives units, as slots, earlier attempts and what was packed, and turns that may start."""
@@ -173,14 +173,17 @@ class Worker:
         """Seconds for which events wait for more."""
         if not isinstance(self._events[-1], Finished):
             return 0.0
-        if self._feed is None or not self._feed.has_units:
+        if not self._feed:
             return _LINGER_IDLE
         return _LINGER if len(self._events) < self._at_once else _LINGER_MANY
 
     def _run(self, recipe: Recipe[Any], policy: Policy, feed: _Feed) -> None:
         assert recipe.wire is not None
         assert recipe.code is not None
-        ledger, end = recipe.code.ledger, Ended()
+        ledger, unpack, end = recipe.code.ledger, recipe.wire.unpack, Ended()
+
+        def unit_of(given: Any) -> Any:  # a future of more stays as it is
+            return unpack(given[1]) if isinstance(given, tuple) else given
 
         def done(unit: Any, outcome: Outcome) -> None:
             outcome = outcome._replace(attempts=outcome.attempts + self._before.pop(unit.slot, 0))
@@ -191,7 +194,7 @@ class Worker:
 
         try:
             with machinery():
-                make_calls(as_machinery(map(_unpacker(recipe.wire.unpack), feed)), recipe.call, done, policy)
+                make_calls(as_machinery(map(unit_of, feed)), recipe.call, done, policy)
         except Aborted as error:
             end = Ended(str(error), is_aborted=True)
         except BaseException as error:
@@ -201,18 +204,10 @@ class Worker:
         finally:
             self._post(end)
 
-    def _report(self, report: Report) -> None:
-        self._post(report)
-
     def _post(self, *events: Event) -> None:
         with self._changed:
             self._events += events
             self._changed.notify()
-
-
-def _unpacker(unpack: Any) -> Any:
-    """Unpacks what a feed gives; a future of more stays as it is."""
-    return lambda given: unpack(given[1]) if isinstance(given, tuple) else given
 
 
 class _Feed:
@@ -228,9 +223,8 @@ class _Feed:
         self._futures: list[asyncio.Future[None]] = []
         self._is_closed = False
 
-    @property
-    def has_units(self) -> bool:
-        return bool(self._units)
+    def __len__(self) -> int:
+        return len(self._units)
 
     def put(self, units: Sequence[tuple[int, bytes]]) -> None:
         with self._changed:

@@ -36,12 +36,9 @@ class HeldLimits:
             self._waiting.append(key)
         elif event == "sending":
             self._turns[key].send()
-        elif event == "arrived":
-            self._turns.pop(key).arrive()
-        elif event == "started":
-            self._turns.pop(key).started()
         else:
-            self._turns.pop(key).give_back()
+            turn = self._turns.pop(key)
+            {"arrived": turn.arrive, "started": turn.started, "returned": turn.give_back}[event]()
             self._waiting = [each for each in self._waiting if each != key]
 
     def grant(self) -> list[tuple[Any, int, int]]:
