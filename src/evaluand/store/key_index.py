@@ -4,8 +4,8 @@ The first eight bytes of the keys, sorted, are stored in the user's cache, where
 are mapped into memory. What is new is indexed when it is first looked for; so is a source of which the store now has
 another content, as the digests of what was indexed are stored with it. Who reads a row compares its whole key.
 
-A file is read only while its checksum is right. It is written anew once its new rows are worth that: a million rows take
-16 MB, and a twentieth of a second.
+A file is read only while its checksum is right. It is written anew once its new rows are worth that: a million rows
+take 16 MB, and a twentieth of a second.
 """
 
 from __future__ import annotations
