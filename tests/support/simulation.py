@@ -24,7 +24,7 @@ from unittest.mock import patch
 from evaluand.core import system
 from evaluand.core.system import ProcessIdentity
 from evaluand.engine import keyed_work
-from evaluand.store import digests, garbage, io, journal, leases, references, segments, temporary, user_cache
+from evaluand.store import digests, garbage, io, journal, leases, log, references, segments, temporary, user_cache
 from evaluand.store.io import Disk
 from support.memory_disk import MemoryDisk
 
@@ -64,6 +64,7 @@ class Process:
         identity = ProcessIdentity(machine.name, machine.name, number, 0, machine.name)
         self.own: tuple[tuple[Any, str, Any], ...] = (
             (system, "_identity", identity),
+            (log, "_readers", log._Readers()),
             (leases, "_seen", {}),
             (leases, "_left", set()),
             (digests, "_valid", {}),

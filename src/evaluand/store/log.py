@@ -16,9 +16,6 @@ from evaluand.store.io import DiskFile, DiskFolder
 from evaluand.store.lease_state import NOTHING, Written
 from evaluand.store.segments import EARLIER_SUFFIX, SUFFIX, add_checksums, new_segment, seed_of
 
-MAX_READERS: Final = 16
-"""How many segments of a log are open for reading: an app may record in more processes than one may open files."""
-
 
 class FileLog:
     """Segments as files in a folder; this writer's segment is created with its first line.
@@ -92,14 +89,7 @@ class FileLog:
         return str(self._folder.path / segment)
 
     def read(self, segment: str, offset: int, size: int) -> bytes:
-        with self._reading:  # so that no other thread closes the file
-            if segment in self._readers:
-                self._readers.move_to_end(segment)
-            else:
-                while len(self._readers) >= MAX_READERS:
-                    self._readers.popitem(last=False)[1].close()
-                self._readers[segment] = self._folder.open_file(segment)
-            return self._readers[segment].read(size, offset)
+        return _readers.read(self, self._folder, segment, offset, size)
 
     def restart(self) -> None:
         self.sync()
@@ -109,13 +99,10 @@ class FileLog:
         self._retire(self._own)
         while self._retired:
             self._retired.pop().file.close()
-        with self._reading:
-            while self._readers:
-                self._readers.popitem()[1].close()
+        _readers.close(self)
 
     def _begin(self) -> None:
-        self._lock, self._reading = threading.Lock(), threading.Lock()
-        self._readers: OrderedDict[str, DiskFile] = OrderedDict()  # the segments that were read last, which are open
+        self._lock = threading.Lock()
         self._own: _OwnSegment | None = None
         self._retired: list[_OwnSegment] = []
         self.segment = new_segment()
@@ -146,7 +133,8 @@ class FileLog:
 
     def fork(self) -> None:
         """In a forked process: the segment remains that of the parent."""
-        self._lock, self._reading = threading.Lock(), threading.Lock()  # another thread of the parent may have one
+        _readers.fork()
+        self._lock = threading.Lock()
         self.close()
         self._begin()
 
@@ -160,3 +148,41 @@ class _OwnSegment:
 
 
 _SEGMENT: Final = re.compile(rf"[0-9A-Za-z._-]+({re.escape(SUFFIX)}|{re.escape(EARLIER_SUFFIX)})")
+
+
+class _Readers:
+    """The segments that are open for reading in this process, of all logs.
+
+    An app may record in more processes than one process may open files, so those that were not read for longest are
+    closed.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._files: OrderedDict[tuple[FileLog, str], DiskFile] = OrderedDict()
+
+    def read(self, log: FileLog, folder: DiskFolder, name: str, offset: int, size: int) -> bytes:
+        key = log, name
+        with self._lock:  # so that no other thread closes the file
+            if key in self._files:
+                self._files.move_to_end(key)
+            else:
+                while len(self._files) >= MAX_READERS:
+                    self._files.popitem(last=False)[1].close()
+                self._files[key] = folder.open_file(name)
+            return self._files[key].read(size, offset)
+
+    def close(self, log: FileLog) -> None:
+        with self._lock:
+            for key in [key for key in self._files if key[0] is log]:
+                self._files.pop(key).close()
+
+    def fork(self) -> None:
+        """In a forked process: another thread of the parent may have held the lock."""
+        self._lock = threading.Lock()
+        while self._files:
+            self._files.popitem()[1].close()
+
+
+MAX_READERS: Final = 32
+_readers = _Readers()
