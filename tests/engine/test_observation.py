@@ -513,7 +513,7 @@ DRAWS: dict[str, tuple[str, Callable[[], Any]]] = {
 def test_every_draw_from_a_shared_generator_is_seen(what: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if way == "by getstate":  # where the generator of Python lies otherwise in memory
         elsewhere = SimpleNamespace(tobytes=random.getstate)
-        monkeypatch.setattr(observation, "_random_words", lambda: elsewhere)
+        monkeypatch.setattr(observation, "_random_words", lambda generator: elsewhere)
     module, draw = DRAWS[what]
     random.seed(7)
     np.random.seed(7)

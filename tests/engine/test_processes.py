@@ -245,6 +245,53 @@ def test_a_coroutine_that_ends_its_process_costs_its_example_and_no_other(tmp_pa
     check_all_end(pids(tmp_path))
 
 
+@pytest.mark.parametrize("size", [10, 1_000_000])
+def test_inputs_and_outputs_pass_each_other_however_long_they_are(size: int) -> None:
+    async def echo(text: str) -> str:
+        await asyncio.sleep(0)
+        return text
+
+    texts = [f"{n:x<{size}}" for n in range(30)]
+    faulthandler.dump_traceback_later(PATIENCE, exit=True)
+    run = Runner(engine=ProcessEngine(1)).run(echo, Dataset.from_rows([{"input": text} for text in texts]))
+    faulthandler.cancel_dump_traceback_later()
+    assert [response.responses for response in run] == [[text] for text in texts]
+
+
+def test_a_process_whose_loop_is_blocked_keeps_nothing_from_others(tmp_path: Path) -> None:
+    async def call(value: dict[str, Any]) -> bool:
+        if value["n"] == 0:  # blocks the loop of its process until others have made many calls
+            end = time.monotonic() + PATIENCE
+            while (n_others := len(list(tmp_path.iterdir()))) < 20 and time.monotonic() < end:
+                time.sleep(0.01)
+            return n_others >= 20
+        (tmp_path / str(value["n"])).touch()
+        return True
+
+    rows = [{"input": {"n": n, "padding": "x" * 100_000}} for n in range(40)]
+    run = Runner(policy=Policy(concurrency=8), engine=TWO).run(call, Dataset.from_rows(rows))
+    assert [response.responses for response in run] == [[True]] * 40
+
+
+def test_calls_beside_one_that_ends_their_process_are_made_again_in_all_processes(tmp_path: Path) -> None:
+    async def harms(value: int) -> int:
+        (tmp_path / f"{value} {os.getpid()}").touch()
+        if value == 3:
+            os._exit(7)
+        await asyncio.sleep(0.5)
+        return value
+
+    run = Runner(policy=Policy(concurrency=8), engine=ProcessEngine(3)).run(harms, data(24))
+    assert run.counts == {"completed": 23, "failed": 1}
+    assert {row["attempts"] for row in run.table().to_pylist()} == {1}
+    processes: dict[str, set[str]] = {}
+    for value, process in (path.name.split() for path in tmp_path.iterdir()):
+        processes.setdefault(value, set()).add(process)
+    again = [of for of in processes.values() if len(of) > 1]
+    assert len(again) > 1
+    assert len(set.union(*again) - set.intersection(*again)) > 1
+
+
 def test_what_a_call_has_started_ends_with_it_when_it_takes_too_long(tmp_path: Path) -> None:
     def starts(value: int) -> int:
         if value == 3:

@@ -82,6 +82,20 @@ def test_a_call_that_takes_a_millisecond_is_handed_over_before_the_next_begins(i
     assert before == [0, 1, 2, 3, 4]
 
 
+def test_no_call_begins_before_those_that_ended_beside_its_own_are_handed_over() -> None:
+    kept, before = Kept(), list[list[int]]()
+
+    async def call(unit: int) -> None:
+        if unit < 3:
+            await asyncio.sleep(0.1)
+        else:
+            before.append(sorted(kept.units))
+            time.sleep(0.1)
+
+    run(call, 6, 3, kept)
+    assert before[0] == [0, 1, 2]
+
+
 def test_threads_hand_over_each_call_at_once() -> None:
     kept = Kept()
     run(abs, 50, 1, kept)

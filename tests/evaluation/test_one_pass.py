@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from evaluand import Candidates, Dataset, DirectoryStore, Evaluation, Evaluator, MemoryStore, Run, Runner, Score, Scorer
+from evaluand.core.errors import TaskError
+from evaluand.engine.outcome import Aborted
 from evaluand.evaluation import evaluator
 from evaluand.evaluation.sample import draw_sample
 from evaluand.evaluation.units import RowStream
@@ -138,3 +140,31 @@ def test_nothing_is_written_before_the_tables(tmp_path: Path, monkeypatch: pytes
     assert evaluation.receipt is not None
     assert (evaluation.receipt.kept, evaluation.receipt.called) == (0, 700)
     assert store.ids("evaluations") == [evaluation.id]
+
+
+@dataclass(frozen=True)
+class Leaving(Scorer):
+    """Raises an error at one output."""
+
+    kind = "leaving"
+    version = 1
+    cheap = True
+    stops: bool = False
+
+    def score(self, output: Any, expected: Any) -> float:
+        if output == 1:
+            raise TaskError("left", stops=True) if self.stops else SystemExit("left")
+        return 1.0
+
+
+def test_whatever_is_raised_costs_one_row() -> None:
+    _, run = answers_of([0, 1, 2], 1)
+    evaluation = Evaluator(MemoryStore()).evaluate(run, {"leaving": Leaving()})
+    assert evaluation.manifest["counts"] == {"leaving": {"scored": 2, "failed": 1}}
+    assert evaluation.table("leaving")["reason"].to_pylist()[1].startswith("scorer: SystemExit: left")
+
+
+def test_an_error_that_stops_everything_ends_the_evaluation() -> None:
+    _, run = answers_of([0, 1, 2], 1)
+    with pytest.raises(Aborted, match="TaskError: left; this stops the run"):
+        Evaluator(MemoryStore()).evaluate(run, {"leaving": Leaving(stops=True)})

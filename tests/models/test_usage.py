@@ -17,6 +17,7 @@ from evaluand.engine.engines.processes import ProcessEngine
 from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
 from evaluand.evaluation.scorer import scorer
+from evaluand.models.capture import Capture, current_capture
 from evaluand.models.usage import Spending, count, report_usage, spending
 from evaluand.models.usage_total import UsageTotal, cost_text
 from evaluand.run.runner import Run, Runner
@@ -268,3 +269,14 @@ def test_failed_requests_are_no_requests_of_unknown_cost() -> None:
 )
 def test_costs_are_shown_with_two_significant_digits_at_least(cost: float, text: str) -> None:
     assert cost_text(cost, "USD") == f"{text} USD"
+
+
+def test_a_recording_that_ends_within_a_block_ends_alone() -> None:
+    recording = Capture(is_on=False)
+    recording.begin()
+    with spending() as spent:
+        count(requests=1)
+        recording.end()
+        count(requests=1)
+    assert spent.n_requests == 2
+    assert current_capture() is None

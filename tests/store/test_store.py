@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import orjson
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings, strategies as st
 from support.commands import Folder
@@ -397,6 +398,19 @@ def test_a_stored_table_is_named_by_its_content(folder: DirectoryStore) -> None:
     path = path_of(folder, A) / entries[0]["file"]
     assert path.stat().st_size == entries[0]["bytes"]
     assert identity.digest_of_file(path) == entries[0]["digest"]
+
+
+def test_the_rows_of_many_tables_wait_for_their_row_groups_within_one_limit(folder: DirectoryStore) -> None:
+    megabyte = pa.record_batch([list(range(1000)), ["x" * 1000] * 1000], schema=SCHEMA)
+    draft = folder.draft("runs", A)
+    for _ in range(2):
+        for table in range(80):
+            draft.append(f"t{table}", megabyte)
+    made = draft.seal(manifest(A, digest=id_of("a")))
+    files = [path_of(folder, A) / entry["file"] for entry in made["tables"].values()]
+    groups = [pq.ParquetFile(file).metadata.num_row_groups for file in files]
+    assert len(groups) == 80
+    assert sum(groups) > 80  # of 16 MB, one each would do
 
 
 # Damage

@@ -42,8 +42,10 @@ def _ask(loaded: str) -> None:
             pa.nulls(0).to_pandas()
     elif pa and "pandas" not in sys.modules:
         _asking.add(get_ident())
-        pa.array([])
-        _asking.remove(get_ident())
+        try:
+            pa.array([])
+        finally:
+            _asking.remove(get_ident())
 
 
 def find_behind(finder: object, then: Callable[[ModuleType], None], name: str, *where: Any) -> ModuleSpec | None:

@@ -23,7 +23,7 @@ SECONDS: Final = 5.0
 """Processor time that a search may take; what other threads of the process compute meanwhile counts as well."""
 
 STEPS: Final = 1e8
-"""The most steps of a search without a time limit: a second at most."""
+"""The most steps of a search without a time limit: half a second in the worst case found."""
 
 _LONGEST: Final = 100_000
 """Parts of a pattern, its repeats written out."""

@@ -453,24 +453,6 @@ def is_url_with_password(text: str) -> bool:
     return "://" in text and _URL.fullmatch(text) is not None and without_password(text) != text
 
 
-def secret_in(value: Any, name: str, *, strict: bool = False) -> str | None:
-    """The path of a credential inside a parameter, or None.
-
-    Args:
-        value: plain data.
-        strict: exclude names that may be harmless; always so inside lists, which are rows of data.
-
-    Example:
-        >>> secret_in({"api_key": "x"}, "headers"), secret_in("https://me:word@host", "url"), secret_in(["a"], "names")
-        ('headers.api_key', 'url', None)
-    """
-    for path, part, in_list in _parts_of(value, name):
-        is_named_so = is_hidden(path.rpartition(".")[2], part, strict=strict or in_list)
-        if is_named_so or (isinstance(part, str) and without_passwords(part) != part):
-            return path
-    return None
-
-
 def issued_in(value: Any, name: str) -> str | None:
     """The path of a text that a service has issued, by its name (`api_key`, `access_token` …) or its form, or None.
 
@@ -480,7 +462,7 @@ def issued_in(value: Any, name: str) -> str | None:
         >>> issued_in({"api_key": "x"}, "parameters"), issued_in({"secret": "x"}, "parameters")
         ('parameters.api_key', None)
     """
-    for path, part, _ in _parts_of(value, name):
+    for path, part in _parts_of(value, name):
         words = "".join(_WORDS.findall(path.rpartition(".")[2])).lower()
         if part and isinstance(part, str) and (re.search(_ISSUED, words) or _TOKEN.search(part)):
             return path
@@ -490,18 +472,18 @@ def issued_in(value: Any, name: str) -> str | None:
 def has_token(value: Any) -> bool:
     """Whether any text in data has the form of a token of a known issuer."""
     parts = _parts_of(value, "")
-    return any(_TOKEN.search(path) or (isinstance(part, str) and _TOKEN.search(part)) for path, part, _ in parts)
+    return any(_TOKEN.search(path) or (isinstance(part, str) and _TOKEN.search(part)) for path, part in parts)
 
 
-def _parts_of(value: Any, path: str, in_list: bool = False) -> Iterator[tuple[str, Any, bool]]:
-    """Plain data and all that is in them: the path, the part, and whether it is in a list, which has no path."""
-    yield path, value, in_list
+def _parts_of(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Plain data and all that is in them, each with its path, in which items of lists have that of their list."""
+    yield path, value
     if isinstance(value, Mapping):
         for key, item in value.items():
-            yield from _parts_of(item, f"{path}.{key}", in_list)
+            yield from _parts_of(item, f"{path}.{key}")
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _parts_of(item, path, True)
+            yield from _parts_of(item, path)
 
 
 def _hide_token(found: re.Match[str]) -> str:

@@ -23,7 +23,8 @@ from evaluand.engine.policy import Policy, too_long
 from evaluand.engine.repeats import current_caller
 
 _LONGEST_TURN: Final = 50_000_000  # nanoseconds between two pauses in which other coroutines run
-TURN: Final = 1_000_000  # nanoseconds in which outcomes are gathered, at most until the loop would wait
+TURN: Final = 1_000_000
+"""Nanoseconds in which outcomes are gathered, at most until the loop would wait; and of a call, until it is quick."""
 
 
 class CoroutineMap:
@@ -37,6 +38,7 @@ class CoroutineMap:
         self._turn = 0  # when the last turn ended, by the clock of calls
         self._error: BaseException | None = None  # of the end of a turn
         self._is_in_turn = False  # whether outcomes were passed on since
+        self._owes = False  # whether one of these took longer than a turn: no call begins before it is written
         self._stopping = False
         self._foreign = 0
         self._rested = time.perf_counter_ns()
@@ -66,13 +68,17 @@ class CoroutineMap:
         worker = _Worker(policy, self._loop)
         current_caller.set(worker)
         attempt = partial(self._timed, worker) if policy.timeout else self._call
-        for unit in self._units:
-            if isinstance(unit, asyncio.Future):  # of the time when there are more
-                await unit
-                continue
+        while True:
             if time.perf_counter_ns() - self._rested > _LONGEST_TURN:  # calls that wait for nothing block the loop
                 await asyncio.sleep(0)
                 self._rested = time.perf_counter_ns()
+            while self._owes:
+                await asyncio.sleep(0)
+            if (unit := next(self._units, None)) is None:
+                return
+            if isinstance(unit, asyncio.Future):  # of the time when there are more
+                await unit
+                continue
             if limit:
                 await limit.wait_async()
             worker.attempts, foreign, started, clock = 1, 0, time.time_ns(), time.perf_counter_ns()
@@ -96,7 +102,7 @@ class CoroutineMap:
             if self._stopping:
                 return
             ended = time.perf_counter_ns()
-            self._hand(unit, Outcome(value, error, worker.attempts, started, ended - clock), ended)
+            self._hand(unit, Outcome(value, error, worker.attempts, started, ended - clock), ended, ended - clock)
 
     def _is_of_other_loop(self, error: BaseException) -> bool:
         """Whether a connection of another event loop made a call fail; false after so many that it is no accident."""
@@ -115,7 +121,7 @@ class CoroutineMap:
             raise raised
         return raised
 
-    def _hand(self, unit: Any, outcome: Outcome, now: int) -> None:
+    def _hand(self, unit: Any, outcome: Outcome, now: int, took: int) -> None:
         try:
             self._done(unit, outcome)
             if now - self._turn > TURN:
@@ -123,6 +129,7 @@ class CoroutineMap:
             elif not self._is_in_turn:
                 self._is_in_turn = True
                 self._loop.call_soon(self._end_turn_of_loop, context=self._context)
+            self._owes = self._is_in_turn and (self._owes or took > TURN)
         except BaseException:
             self._stopping = True
             raise
@@ -131,7 +138,7 @@ class CoroutineMap:
             raise abort_error(unit, outcome.error)
 
     def _end_turn(self) -> None:
-        self._is_in_turn = False
+        self._is_in_turn = self._owes = False
         self._end()
         self._turn = time.perf_counter_ns()
 

@@ -33,7 +33,7 @@ from evaluand.store.store import Ref, Store, as_named, resolve
 
 logger = logging.getLogger(__name__)
 
-GATHER = 256  # lines of work so fast that repeating some costs less than writing each
+_LINES = 256  # that are written together where no call is made
 _LINE: Final = 1  # of a finished unit
 _FAILED: Final = 2
 _FIRST_PAUSE = 0.02  # seconds between two looks at what other workers have ended; doubled up to `_PATIENCE`
@@ -157,7 +157,7 @@ def take_turn_to_seal(lane: WorkLog, is_sealed: Callable[[], bool], policy: Poli
 def take_over(lane: WorkLog, lines: Iterator[bytes]) -> int:
     """Writes lines of units that need no call; returns how many there are."""
     n = 0
-    while some := [*islice(lines, GATHER)]:
+    while some := [*islice(lines, _LINES)]:
         lane.append(b"".join(some))
         n += len(some)
     lane.refresh()
@@ -400,7 +400,7 @@ class KeyedWork(Generic[U]):
                 self.lane.leases.finish(shard)
 
     def _holds(self) -> bool:
-        """Whether this worker still has its claims; if not, no further call starts in this pass."""
+        """Whether this worker still has its claims; if not, it claims nothing in this pass."""
         self._is_lost = self._is_lost or (self._claims > 0 and not self.lane.holds())
         return not self._is_lost
 

@@ -123,7 +123,7 @@ class _Call:
 def _state_of(module: str) -> Any:
     """The state of the generator that all code shares in `random` or `numpy.random`; None if it is not loaded."""
     if module == "random":
-        return _random_words().tobytes(), vars(random)["_inst"].gauss_next
+        return _random_words(vars(random)["_inst"]).tobytes(), vars(random)["_inst"].gauss_next
     numpy = sys.modules.get("numpy.random.mtrand")
     if numpy is None:
         return None
@@ -133,13 +133,12 @@ def _state_of(module: str) -> Any:
     return repr(generator.state)
 
 
-@functools.cache
-def _random_words() -> Any:
+@functools.lru_cache(1)
+def _random_words(generator: Any) -> Any:
     """The words and the position of the generator of `random`: read in place, since `getstate` makes 625 integers.
 
     Where they do not lie as in CPython, `getstate` is asked.
     """
-    generator: Any = vars(random)["_inst"]
     *words, position = generator.getstate()[1]
     size = object.__basicsize__
     if type(generator).__basicsize__ >= size + _STATE_BYTES:

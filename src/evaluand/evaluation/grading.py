@@ -25,7 +25,7 @@ from evaluand.engine.budget import BudgetReached
 from evaluand.engine.engine import Code, Engine, Recipe, UnitCodec
 from evaluand.engine.engines.local import InlineEngine
 from evaluand.engine.keyed_work import KeyedWork, Tally
-from evaluand.engine.outcome import Failure, Outcome
+from evaluand.engine.outcome import Failure, Outcome, abort_error
 from evaluand.engine.policy import Policy
 from evaluand.evaluation.scorer import NO_ANSWER, RIGHT, WRONG, Score, Scorer, read_number
 from evaluand.evaluation.units import FeedbackInput, Piece, Unit, batched, packed, part_of, source_of, unpacked
@@ -148,11 +148,22 @@ class Grader:
         return results
 
     def grade_now(self, unit: Unit) -> list[list[Any]]:
-        """The scores of a row, by a scorer that neither waits nor costs."""
+        """The scores of a row, by a scorer that neither waits nor costs.
+
+        Raises:
+            Aborted: an error that stops everything.
+        """
         status, reason = self._ungradable(unit)
         if status:
             return self._ungraded(unit, status, reason)
-        return [self._row(piece, self._ask(unit, piece)) for piece in self._pieces(unit)]
+        try:
+            return [self._row(piece, self._ask(unit, piece)) for piece in self._pieces(unit)]
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # whatever a scorer raises, SystemExit too, costs one row
+            if self.policy.stops_at(error):
+                raise abort_error(unit, error) from error
+            return [self._row(piece, error) for piece in self._pieces(unit)]
 
     def _begin(self, unit: Unit) -> None:
         unit.pieces = self._pieces(unit)

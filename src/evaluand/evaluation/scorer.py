@@ -329,6 +329,7 @@ for _name in (
     *("check", "check_example", "check_app", "prepare", "close"),
 ):
     setattr(WrappedScorer, _name, property(attrgetter(f"scorer.{_name}")))
+del _name
 
 
 class ExpectationScorer(Scorer):

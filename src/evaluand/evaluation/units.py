@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import count, islice, repeat
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import orjson
 import pyarrow as pa
@@ -16,7 +16,6 @@ from evaluand.core.errors import NotFound
 from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Example, ExampleStream
 from evaluand.data.ranges import Ranges
-from evaluand.engine.keyed_work import GATHER
 from evaluand.evaluation.sample import RowSample
 from evaluand.evaluation.scorer import Scorer
 from evaluand.models.usage import Spending
@@ -320,10 +319,13 @@ def app_of(run: Run) -> Mapping[str, Any]:
     return known
 
 
+_ROWS_AT_ONCE: Final = 256
+
+
 def batched(units: Iterator[Unit], lane: WorkLog) -> Iterator[Unit]:
     """Groups units: the first of each batch carries the rest."""
     missing = (unit for unit in units if not lane.is_done(unit.slot))
-    while chunk := list(islice(missing, GATHER)):
+    while chunk := list(islice(missing, _ROWS_AT_ONCE)):
         chunk[0].rest = chunk[1:]
         yield chunk[0]
 

@@ -119,12 +119,7 @@ def observable(is_on: bool) -> Iterator[None]:
             _methods.restore()
 
 
-def uncaptured() -> Block:
-    """A block whose requests are not observed, since they are counted elsewhere."""
-    return _Uncaptured()
-
-
-class _Uncaptured(Block):
+class Uncaptured(Block):
     """Hides the blocks that observe requests."""
 
 
@@ -133,7 +128,7 @@ def current_capture() -> Capture | None:
     for block in reversed(active_blocks.get()):
         if isinstance(block, Capture):
             return block
-        if isinstance(block, _Uncaptured):
+        if isinstance(block, Uncaptured):
             return _OFF
     return None
 

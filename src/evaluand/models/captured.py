@@ -20,7 +20,7 @@ from evaluand.engine.http import LARGEST, BadAnswer, refusal_of
 from evaluand.engine.observation import machinery
 from evaluand.models.account import current_prices
 from evaluand.models.answers import excerpt, mappings, member
-from evaluand.models.capture import Capture, current_capture, framework_request, framework_spans, has_calls, uncaptured
+from evaluand.models.capture import Capture, Uncaptured, current_capture, framework_request, framework_spans, has_calls
 from evaluand.models.chat_request import PROTOCOLS
 from evaluand.models.completion import Completion, ToolCall
 from evaluand.models.event_stream import EventDecoder
@@ -284,7 +284,7 @@ def _observe_httpx(module: ModuleType, send: _Send) -> _Send:
         observed = CapturedRequest.begin(request.method, str(request.url), lambda: request.content)
         if observed is None:
             return send(client, request, **options)
-        with observed, uncaptured():  # others may have wrapped a replacement that we wrap again
+        with observed, Uncaptured():  # others may have wrapped a replacement that we wrap again
             response = send(client, request, **options)
         return _observe_response(module, response, observed, bool(options.get("stream")))
 
@@ -296,7 +296,7 @@ def _observe_httpx_async(module: ModuleType, send: _Send) -> _Send:
         observed = CapturedRequest.begin(request.method, str(request.url), lambda: request.content)
         if observed is None:
             return await send(client, request, **options)
-        with observed, uncaptured():
+        with observed, Uncaptured():
             response = await send(client, request, **options)
         return _observe_response(module, response, observed, bool(options.get("stream")))
 
@@ -362,7 +362,7 @@ def _observe_genai(send: _Send) -> _Send:
         observed = CapturedRequest.begin(request.method, request.url, lambda: request.data)
         if observed is None:
             return await send(client, request, stream, **options)
-        with observed, uncaptured():
+        with observed, Uncaptured():
             response = await send(client, request, stream, **options)
         if not stream:
             observed.receive(200, "application/json")

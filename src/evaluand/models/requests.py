@@ -30,7 +30,7 @@ from evaluand.engine.rate_limit import RateLimit
 from evaluand.engine.repeats import abandonment_check, repeat_request, repeat_request_async
 from evaluand.engine.token_limit import Reservation, TokenLimit
 from evaluand.models.account import check_budget, noting_refusal, set_money_aside
-from evaluand.models.capture import uncaptured
+from evaluand.models.capture import Uncaptured
 from evaluand.models.reply_cache import Replies
 from evaluand.models.usage import Spending, count, read_usage
 
@@ -119,7 +119,7 @@ class Request(ABC):
         Raises:
             TaskError: the request failed, or its reply is not usable.
         """
-        with machinery(), noting_refusal(), uncaptured():
+        with machinery(), noting_refusal(), Uncaptured():
             if self._replies is None:
                 return identity.decode(self._make()), True
             reply, new = self._replies.get(self.key, self._make, lasting=self._lasting, is_given_up=self._is_given_up)
@@ -127,7 +127,7 @@ class Request(ABC):
 
     async def reply_async(self) -> tuple[Any, bool]:
         """As `reply`, in an event loop."""
-        with machinery(), noting_refusal(), uncaptured():
+        with machinery(), noting_refusal(), Uncaptured():
             if self._replies is None:
                 return identity.decode(await self._make_async()), True
             reply, new = await self._replies.get_async(

@@ -141,19 +141,19 @@ class Block:
     A class, since it is entered for each call and a generator would take three times as long.
     """
 
-    _outer: "tuple[Block, ...]" = ()
-
     def __init__(self, *records: Spending) -> None:
         self.records = records
 
     def begin(self) -> None:
         """Makes it the innermost of its thread or task."""
-        self._outer = active_blocks.get()
-        active_blocks.set((*self._outer, self))
+        active_blocks.set((*active_blocks.get(), self))
 
     def end(self) -> None:
-        """Ends what `begin` began; not by token, since a recording may be closed in another context."""
-        active_blocks.set(self._outer)
+        """Ends it and the blocks within it; of recordings, which may be closed anywhere, it alone."""
+        blocks = active_blocks.get()
+        if self in blocks:
+            at = blocks.index(self)
+            active_blocks.set(blocks[:at] if self.records else blocks[:at] + blocks[at + 1 :])
 
     def __enter__(self) -> Self:
         self.begin()

@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from evaluand.store.parquet import TableWriter
 
 REFS: Final = "refs"
+_PENDING_BYTES: Final = 1 << 26
+"""Of the rows of all tables of a draft that wait for their row groups."""
 _LOST_JOURNAL: Final = "is missing, and with it what was finished"
 REF_FILE: Final = re.compile(r"[0-9a-f]{32}\.json")
 _CHECK_FILE: Final = re.compile(r"check-([0-9a-f]{32})\.json")
@@ -319,6 +322,9 @@ class _FolderDraft:
             with _needing(self._folder):
                 self._writers[table] = TableWriter(self._folder, table, batch.schema)
         self._writers[table].append(batch)
+        writers = self._writers.values()
+        if sum(writer.pending_bytes for writer in writers) > _PENDING_BYTES:
+            max(writers, key=attrgetter("pending_bytes")).flush()
 
     def seal(self, manifest: Manifest) -> Manifest:
         # raises before the tables are complete

@@ -308,7 +308,7 @@ class DiskFolder(Folder):
             folder.make_last()
 
     def make_last(self, *, durable: bool = True) -> None:
-        """Makes the folder in the one above, or those above the root too.
+        """Makes the folder in the one above; the root with all those above it.
 
         Args:
             durable: whether its name must survive a crash of the machine.

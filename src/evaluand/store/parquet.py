@@ -32,6 +32,9 @@ class TableWriter:
     """Writes one table into a folder, in a file whose name has a digest of its content.
 
     Row groups are limited by rows and by bytes, so memory stays bounded.
+
+    Attributes:
+        pending_bytes: of the rows that wait for their row group.
     """
 
     def __init__(self, folder: Folder, table: str, schema: pa.Schema) -> None:
@@ -42,14 +45,14 @@ class TableWriter:
         self._writer = pq.ParquetWriter(self._buffer, schema, compression="zstd", compression_level=3)
         self._schema = schema
         self._pending: list[pa.RecordBatch] = []
-        self._pending_rows = self._pending_bytes = self._rows = 0
+        self._pending_rows = self.pending_bytes = self._rows = 0
 
     def append(self, batch: pa.RecordBatch) -> None:
         self._pending.append(batch)
         self._pending_rows += batch.num_rows
-        self._pending_bytes += batch.nbytes
-        if self._pending_rows >= ROW_GROUP_ROWS or self._pending_bytes >= ROW_GROUP_BYTES:
-            self._flush()
+        self.pending_bytes += batch.nbytes
+        if self._pending_rows >= ROW_GROUP_ROWS or self.pending_bytes >= ROW_GROUP_BYTES:
+            self.flush()
 
     def close(self) -> dict[str, Any]:
         """Finishes the file and names it.
@@ -57,7 +60,7 @@ class TableWriter:
         Returns:
             file, digest (of its bytes), rows and bytes, as in manifests.
         """
-        self._flush()
+        self.flush()
         self._writer.close()
         self._buffer.flush()
         digest = self._hashing.state.hexdigest()
@@ -71,12 +74,13 @@ class TableWriter:
         self._hashing.close()  # nothing that is still in the buffer is written
         self._file.discard()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Writes the rows that wait as a row group."""
         if self._pending:
             table = pa.Table.from_batches(self._pending, self._schema)
             self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
             self._rows += self._pending_rows
-            self._pending, self._pending_rows, self._pending_bytes = [], 0, 0
+            self._pending, self._pending_rows, self.pending_bytes = [], 0, 0
 
 
 def read_table(

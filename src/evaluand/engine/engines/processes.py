@@ -7,8 +7,8 @@ parent alone reads the dataset, holds the leases, writes the journal and decides
 Children are forked, so that they have the task with its whole state. A child makes one call of a plain function at a
 time: one that takes too long is ended by killing it, and if it dies, that costs its current example. Of a coroutine
 function it makes `concurrency` calls at once, and ends those that take too long. If it dies or is blocked, what it was
-calling is called again, one after the other and alone, and costs the example at which a child dies again. The parent
-handles Ctrl-C, and its children end when it dies.
+calling is called again behind all else, each alone in a process, and costs the example at which a child dies again. The
+parent handles Ctrl-C, and its children end when it dies.
 """
 
 import asyncio
@@ -22,20 +22,21 @@ import os
 import signal
 import struct
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
-from typing import Any, Generic, NamedTuple
+from typing import Any, NamedTuple
 
 from evaluand.core.errors import SpecError, TaskError
 from evaluand.core.system import KILLED, kill_group, require_forks
 from evaluand.engine.engine import Keep, Recipe, U, UnitCodec
+from evaluand.engine.engines.elsewhere import CallsElsewhere, WorkerDied
 from evaluand.engine.exits import describe_exit
 from evaluand.engine.garbage import calls_in_flight
-from evaluand.engine.interrupts import DelayedInterrupts
-from evaluand.engine.outcome import Aborted, Outcome, abort_error, error_text, stop_message
+from evaluand.engine.outcome import Aborted, Outcome, error_text, stop_message
 from evaluand.engine.policy import Policy, too_long
 from evaluand.engine.rate_limit import Turn
 
@@ -92,47 +93,6 @@ def refuse_budget(policy: Policy) -> None:
     """Raises a SpecError if a policy has a budget."""
     if policy.budget is not None:
         raise SpecError("a budget cannot stop the requests of other processes; leave it out, or choose engine `local`")
-
-
-class WorkerDied(TaskError):
-    """The process that made the call ended before the call did."""
-
-
-class CallsElsewhere(Generic[U]):
-    """The calls of some units in other processes; Ctrl-C waits while an answer and its line could be lost."""
-
-    def __init__(self, units: Iterator[U], recipe: Recipe[U], keep: Keep[U], policy: Policy) -> None:
-        assert recipe.wire is not None
-        self._units, self._recipe, self._wire, self._keep = units, recipe, recipe.wire, keep
-        self._policy = policy
-        self._failure: BaseException | None = None
-        self._interrupts = DelayedInterrupts()
-
-    def _work_until_interrupted(self) -> None:
-        try:
-            self._work()
-        except KeyboardInterrupt as interrupt:
-            self._stop(interrupt)
-            self._policy.report_finishing(self._n_in_flight())
-            self._work()  # finishes the calls in flight; a second Ctrl-C does not wait
-
-    def _work(self) -> None:
-        """Makes calls until nothing is left to do or in flight."""
-        raise NotImplementedError
-
-    def _stop(self, reason: BaseException) -> None:
-        """Lets calls in flight end, and begins no others."""
-        raise NotImplementedError
-
-    def _n_in_flight(self) -> int:
-        raise NotImplementedError
-
-    def _fail(self, unit: U, error: TaskError, attempts: int, started: int, began: int) -> None:
-        """Keeps the line of a unit whose process has ended, or took too long."""
-        outcome = Outcome(None, error, attempts, started, time.perf_counter_ns() - began)
-        self._keep([(unit, *self._recipe.line(unit, outcome), attempts, "")])
-        if self._policy.stops_at(error):
-            raise abort_error(unit, error)
 
 
 class _Call:
@@ -211,20 +171,24 @@ class ProcessMap(CallsElsewhere[U]):
     def _assign(self) -> bool:
         """Take units while calls can be made; false when nothing is left to do or in flight."""
         n_calls = self._n_in_flight() + len(self._waiting)
-        while self._failure is None and n_calls < self._most:
-            try:
-                unit = next(self._units, None)
-            except BaseException as error:
-                self._stop(error)
-                break
-            if unit is None:
-                break
-            self._wait_with(_Call(unit, next(self._numbers)))
+        while self._failure is None and n_calls < self._most and (call := self._next_call(n_calls)):
+            self._wait_with(call)
             self._start_ready_calls()
             n_calls += 1
-        if not n_calls and self._suspects and self._failure is None:
-            self._wait_with(self._suspects.pop())
         return bool(self._waiting or self._n_in_flight())
+
+    def _next_call(self, n_calls: int) -> _Call | None:
+        """The next unit; behind all others the suspects, one in each process."""
+        try:
+            unit = next(self._units, None)
+        except BaseException as error:
+            self._stop(error)
+            return None
+        if unit is not None:
+            return _Call(unit, next(self._numbers))
+        if self._suspects and not n_calls:
+            self._most = self._workers
+        return self._suspects.pop() if self._suspects and self._most == self._workers else None
 
     def _wait_with(self, call: _Call, pause: float = 0.0) -> None:
         call.not_before = time.monotonic() + pause if pause else 0.0
@@ -313,6 +277,7 @@ class ProcessMap(CallsElsewhere[U]):
         for call in child.calls.values():
             call.count_start()
             if len(child.calls) > 1:
+                call.attempts -= 1  # it need not be its fault
                 self._suspects.append(call)
             elif not self._policy.retries_after(error, call.attempts):
                 self._fail(call.unit, error, call.attempts, call.started, call.began)
@@ -405,7 +370,7 @@ class _Serving:
             EOFError: there are no more.
         """
         while True:
-            order, unit = self._receive()
+            order, unit = self._read(self._connection.recv_bytes())
             value, error = None, None
             try:
                 value = self._recipe.call(unit)
@@ -419,17 +384,19 @@ class _Serving:
         ended = loop.create_future()
         calls = set[asyncio.Task[None]]()
 
-        def begin() -> None:
-            try:
-                order = self._receive()
-            except (EOFError, OSError) as error:
-                loop.remove_reader(self._connection)
-                return ended.set_exception(error)
-            call = loop.create_task(self._await(*order))
+        def begin(order: bytes) -> None:
+            call = loop.create_task(self._await(*self._read(order)))
             calls.add(call)  # the loop itself does not keep it
-            return call.add_done_callback(calls.discard)
+            call.add_done_callback(calls.discard)
 
-        loop.add_reader(self._connection, begin)
+        def receive() -> None:  # not in the loop: while that is blocked or answers, the parent must not wait to send
+            try:
+                while True:
+                    loop.call_soon_threadsafe(begin, self._connection.recv_bytes())
+            except (EOFError, OSError) as error:
+                loop.call_soon_threadsafe(ended.set_exception, error)
+
+        threading.Thread(target=receive, daemon=True).start()
         with calls_in_flight(self._policy.calls_at_once):
             await ended
 
@@ -444,8 +411,8 @@ class _Serving:
             value, error = None, too_long(self._policy)
         self._answer(order, unit, value, error)
 
-    def _receive(self) -> tuple[tuple[int, int, int, int], Any]:
-        order = self._connection.recv_bytes()
+    def _read(self, order: bytes) -> tuple[tuple[int, int, int, int], Any]:
+        """What an order says; the parent is told that its call starts now."""
         head = _ORDER.unpack_from(order)
         if self._policy.rate_limit:
             self._connection.send_bytes(_ANSWER.pack(head[0], 0, _STARTED, 0))  # whenever it was allowed to

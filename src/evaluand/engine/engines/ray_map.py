@@ -23,7 +23,7 @@ from evaluand.core.errors import EngineError
 from evaluand.core.fingerprint import Identity, explain
 from evaluand.engine.engine import Keep, Recipe, U
 from evaluand.engine.engines import wire
-from evaluand.engine.engines.processes import CallsElsewhere, WorkerDied
+from evaluand.engine.engines.elsewhere import CallsElsewhere, WorkerDied
 from evaluand.engine.engines.ray import end
 from evaluand.engine.engines.ray_worker import Begun, Columns, Dropped, Ended, columns
 from evaluand.engine.engines.shared_limits import AskedLimit, HeldLimits

@@ -1,0 +1,54 @@
+"""Calls in other processes, of this machine or of a cluster: what an engine does for them in this one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Generic
+
+from evaluand.core.errors import TaskError
+from evaluand.engine.engine import Keep, Recipe, U
+from evaluand.engine.interrupts import DelayedInterrupts
+from evaluand.engine.outcome import Outcome, abort_error
+from evaluand.engine.policy import Policy
+
+
+class WorkerDied(TaskError):
+    """The process that made the call ended before the call did."""
+
+
+class CallsElsewhere(Generic[U]):
+    """The calls of some units in other processes; Ctrl-C waits while an answer and its line could be lost."""
+
+    def __init__(self, units: Iterator[U], recipe: Recipe[U], keep: Keep[U], policy: Policy) -> None:
+        assert recipe.wire is not None
+        self._units, self._recipe, self._wire, self._keep = units, recipe, recipe.wire, keep
+        self._policy = policy
+        self._failure: BaseException | None = None
+        self._interrupts = DelayedInterrupts()
+
+    def _work_until_interrupted(self) -> None:
+        try:
+            self._work()
+        except KeyboardInterrupt as interrupt:
+            self._stop(interrupt)
+            self._policy.report_finishing(self._n_in_flight())
+            self._work()  # finishes the calls in flight; a second Ctrl-C does not wait
+
+    def _work(self) -> None:
+        """Makes calls until nothing is left to do or in flight."""
+        raise NotImplementedError
+
+    def _stop(self, reason: BaseException) -> None:
+        """Lets calls in flight end, and begins no others."""
+        raise NotImplementedError
+
+    def _n_in_flight(self) -> int:
+        raise NotImplementedError
+
+    def _fail(self, unit: U, error: TaskError, attempts: int, started: int, began: int) -> None:
+        """Keeps the line of a unit whose process has ended, or took too long."""
+        outcome = Outcome(None, error, attempts, started, time.perf_counter_ns() - began)
+        self._keep([(unit, *self._recipe.line(unit, outcome), attempts, "")])
+        if self._policy.stops_at(error):
+            raise abort_error(unit, error)
