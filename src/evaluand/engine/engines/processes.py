@@ -27,6 +27,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from contextvars import copy_context
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
 
@@ -381,7 +382,7 @@ class _Serving:
     async def make_calls_at_once(self) -> None:
         """Make the calls of a coroutine function, as many at once as there are orders; raises as `make_calls`."""
         loop = asyncio.get_running_loop()
-        ended = loop.create_future()
+        ended, context = loop.create_future(), copy_context()
         calls = set[asyncio.Task[None]]()
 
         def begin(order: bytes) -> None:
@@ -392,7 +393,7 @@ class _Serving:
         def receive() -> None:  # not in the loop: while that is blocked or answers, the parent must not wait to send
             try:
                 while True:
-                    loop.call_soon_threadsafe(begin, self._connection.recv_bytes())
+                    loop.call_soon_threadsafe(begin, self._connection.recv_bytes(), context=context)
             except (EOFError, OSError) as error:
                 loop.call_soon_threadsafe(ended.set_exception, error)
 
