@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Generic
 
@@ -17,7 +18,7 @@ class WorkerDied(TaskError):
     """The process that made the call ended before the call did."""
 
 
-class CallsElsewhere(Generic[U]):
+class CallsElsewhere(ABC, Generic[U]):
     """The calls of some units in other processes; Ctrl-C waits while an answer and its line could be lost."""
 
     def __init__(self, units: Iterator[U], recipe: Recipe[U], keep: Keep[U], policy: Policy) -> None:
@@ -35,16 +36,17 @@ class CallsElsewhere(Generic[U]):
             self._policy.report_finishing(self._n_in_flight())
             self._work()  # finishes the calls in flight; a second Ctrl-C does not wait
 
+    @abstractmethod
     def _work(self) -> None:
         """Makes calls until nothing is left to do or in flight."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _stop(self, reason: BaseException) -> None:
         """Lets calls in flight end, and begins no others."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _n_in_flight(self) -> int:
-        raise NotImplementedError
+        """How many calls have begun and not ended."""
 
     def _fail(self, unit: U, error: TaskError, attempts: int, started: int, began: int) -> None:
         """Keeps the line of a unit whose process has ended, or took too long."""

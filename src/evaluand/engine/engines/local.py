@@ -27,10 +27,9 @@ class LocalEngine:
 
     def map_lines(self, units: Iterator[U], recipe: Recipe[U], keep: Keep[U], policy: Policy) -> None:
         lines = _Lines(recipe, keep)
-        if inspect.iscoroutinefunction(recipe.call):
-            make_calls(units, recipe.call, lines.add, policy, lines.write)
-        else:  # while a thread waits, nobody writes what others have finished
-            make_calls(units, recipe.call, lines.keep, policy)
+        # while a thread waits, nobody writes what others have finished
+        done = lines.add if inspect.iscoroutinefunction(recipe.call) else lines.keep
+        make_calls(units, recipe.call, done, policy, lines.write)
 
 
 class InlineEngine(LocalEngine):

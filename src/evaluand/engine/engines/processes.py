@@ -413,7 +413,7 @@ class _Serving:
         self._answer(order, unit, value, error)
 
     def _read(self, order: bytes) -> tuple[tuple[int, int, int, int], Any]:
-        """What an order says; the parent is told that its call starts now."""
+        """The order's head and its unit. With a rate limit, tells the parent that the call starts."""
         head = _ORDER.unpack_from(order)
         if self._policy.rate_limit:
             self._connection.send_bytes(_ANSWER.pack(head[0], 0, _STARTED, 0))  # whenever it was allowed to

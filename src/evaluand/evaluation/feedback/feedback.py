@@ -174,7 +174,7 @@ class Feedback(Scorer):
             range = getattr(implementation, "range", None)
         self._set(range=None if range is None else self._to_range(range))
         self._check_choices()
-        with self._named("if_exists: "):
+        with self._naming_faults("if_exists: "):
             self._set(if_exists=None if if_exists is None else self._to_selector(if_exists))
 
     def _set(self, **values: Any) -> None:
@@ -204,7 +204,7 @@ class Feedback(Scorer):
             SpecError: the implementation has no such argument, or none is left; or a text is not a selector.
         """
         bound = dict(self.bound)
-        with self._named():
+        with self._naming_faults():
             for name, selector in named.items():
                 self.accepts.require(name)
                 bound[name] = self._to_selector(selector)
@@ -307,8 +307,8 @@ class Feedback(Scorer):
         return kind(f"feedback {self.name!r}: {message}")
 
     @contextmanager
-    def _named(self, part: str = "") -> Iterator[None]:
-        """A block whose faults are those of this feedback."""
+    def _naming_faults(self, part: str = "") -> Iterator[None]:
+        """A block whose SpecErrors name this feedback, and the part of it that is wrong."""
         try:
             yield
         except SpecError as error:
@@ -488,7 +488,7 @@ class Feedback(Scorer):
         return new.on(**bound)
 
     def _reference(self, part: str, code: Callable[..., Any], check: bool) -> dict[str, Any]:
-        with self._named(f"{part}: "):
+        with self._naming_faults(f"{part}: "):
             reference = reference_of(code)
             again = restored(code, reference) if check else code
         field_name = "aggregator" if part == "aggregate" else part
@@ -583,7 +583,7 @@ class Feedback(Scorer):
         return True
 
     def _check_values(self, values: Mapping[str, Any]) -> None:
-        with self._named():
+        with self._naming_faults():
             for name in values:
                 self.accepts.require(name)
             self.accepts.check({**self.bound, **values})

@@ -112,17 +112,17 @@ class PromptedTask(AskingTask[Any, Any]):
         """The templates with the examples that are shown first."""
         try:
             shots = [] if self.examples is None else self.examples.read(self.folder)
-            shown = [self._shown(shot, number) for number, shot in enumerate(shots)]
+            shown = [self._shot_to_show(shot, number) for number, shot in enumerate(shots)]
         except EvaluandError as error:
             raise ParameterError([((EXAMPLES,), line) for line in str(error).split("\n")]) from None
         draw = None if self.examples is None else self.examples.draw
-        return Conversation(self._templates, shots=shown, draw=draw, **self._values_shown)
+        return Conversation(self._templates, shots=shown, draw=draw, **self._conversation_options)
 
-    def _shown(self, shot: Shot, number: int) -> Shot:
-        """An example as it is shown."""
+    def _shot_to_show(self, shot: Shot, number: int) -> Shot:
+        """The answered example in the form in which messages show it."""
         return shot
 
     @property
-    def _values_shown(self) -> dict[str, Any]:
-        """Which values of a row messages show besides those in templates; arguments of the `Conversation`."""
+    def _conversation_options(self) -> dict[str, Any]:
+        """Further arguments of the `Conversation`."""
         return {}

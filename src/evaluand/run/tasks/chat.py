@@ -125,7 +125,7 @@ class ChatTask(PromptedTask):
         return Schema.of(self.response_schema).json
 
     @property
-    def _values_shown(self) -> dict[str, Any]:
+    def _conversation_options(self) -> dict[str, Any]:
         return {"history": self.history, "images": self.images}
 
     def _texts(self) -> Iterator[tuple[str, str, Place]]:

@@ -202,10 +202,10 @@ class MultipleChoice(PromptedTask):
         return columns + ([] if self.labels is None else [(("labels",), self.labels)])
 
     @property
-    def _values_shown(self) -> dict[str, Any]:
+    def _conversation_options(self) -> dict[str, Any]:
         return {"compared": {OPTIONS: _SET}}
 
-    def _shown(self, shot: Shot, number: int) -> Shot:
+    def _shot_to_show(self, shot: Shot, number: int) -> Shot:
         """An example with its options, and the letter of the right one as its answer."""
         place = f"{self.examples.path if self.examples else ''}: example {number}"
         try:
