@@ -96,7 +96,7 @@ def conclude(results: list[Facts], junit: Path | None, caveats: Sequence[str] = 
         raise Exit(GATE_FAILED)
 
 
-_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def junit_xml(results: Sequence[Mapping[str, Any]], caveats: Sequence[str] = ()) -> bytes:
