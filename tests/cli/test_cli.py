@@ -505,6 +505,15 @@ def test_resuming_one_task_names_those_that_have_no_finished_run(place: Place) -
     assert result.stderr.splitlines()[-1] == f"not run yet: begun, not; evaluand run {path}"
 
 
+def test_resuming_says_that_the_gates_of_the_file_are_not_checked(place: Place) -> None:
+    path = place.experiment("picky", abort=True)
+    path.write_text(path.read_text() + "gates: accuracy >= 0.99\n")
+    place.call("run", str(path))
+    result = place.call("resume", "doubling/mine")
+    note = f"the gates of the file have not been checked; check them with: evaluand run {path}"
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (0, note)
+
+
 def test_what_was_begun_from_python_is_resumed_from_python(place: Place) -> None:
     def stop(text: str) -> str:
         raise KeyboardInterrupt

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import assume, given, strategies as st
 from support.forks import in_fork
 
-from evaluand.core import identity
+from evaluand.core import identity, limited_patterns
 from evaluand.core.errors import DataError
 from evaluand.data.adapters.base.adapter import Adapter, Counts, Pipeline, Row, create_adapter
 from evaluand.data.adapters.base.columns import read_rows
@@ -801,6 +801,19 @@ def test_failed_rows_are_left_out_and_counted() -> None:
     counts = adapted.counts
     assert (counts.read, counts.made, counts.skipped, counts.defaulted) == (5, 2, 3, 0)
     assert counts.reasons == {NULL: 1, TWICE: 1, NUMBER: 1}
+
+
+def test_a_row_on_which_a_pattern_takes_too_long_is_a_failed_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limited_patterns, "SECONDS", 0.01)
+    search = {"$compute": [{"$scalar": "$.text"}, {"$func": "search", "pattern": "^(a|aa)+$"}]}
+    steps = [{"kind": "TransformJSON", "configuration": {"found": search}}]
+    hostile, short = {"text": "a" * 60 + "b"}, {"text": "aa"}
+    adapted = Pipeline.of({"adapters": steps, "onError": "skip"})([hostile, short])
+    assert [*adapted] == [{"found": "aa"}]
+    [reason] = adapted.counts.reasons
+    assert reason.startswith("TransformJSON: found: search: the pattern '^(a|aa)+$' took more than 0.01 s on this text")
+    with pytest.raises(AdapterError, match=r"^_index_ 1: TransformJSON: found: search: the pattern"):
+        [*Pipeline.of({"adapters": steps})([short | {"_index_": 0}, hostile | {"_index_": 1}])]
 
 
 def test_another_row_takes_a_failed_ones_place_and_is_counted() -> None:

@@ -141,6 +141,9 @@ def command(options: _Options) -> None:
     if others := [name for name in experiment.tasks if not _is_run(store, experiment.run_name(name))]:
         more = suggest_command("run", safe(begun.path), store.root)
         click.echo(f"not run yet: {', '.join(map(safe, others))}; {more}", err=True)
+    if experiment.gates:
+        check = suggest_command("run", safe(begun.path), store.root)
+        click.echo(f"the gates of the file have not been checked; check them with: {check}", err=True)
     conclude([], None, failed=print_results(results, store, as_json=options.as_json))
 
 

@@ -224,6 +224,8 @@ class _Compiler:
                 return function(value)
             except (TypeError, IndexError, re.error):
                 raise WrongType(f"{prefix}{name} of {_describe(value)}: it works on {operand}") from None
+            except DataError as error:  # the pattern takes too long
+                raise AdapterError(f"{prefix}{name}: {error}") from None
 
         return call
 
