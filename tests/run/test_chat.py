@@ -181,11 +181,11 @@ def test_all_faults_of_a_task_are_reported_at_once(tmp_path: Path) -> None:
     ]
     assert faults(prompt="file:empty.txt", folder=str(tmp_path)) == ["prompt: is empty"]
     assert faults(prompt="a", messages=[{"role": "robot", "content": 1}, {"role": "user"}], max_turns=0) == [
+        "max_turns: is the integer 0; give an integer of at least 1",
         "prompt: and messages exclude each other; make it the last of the messages",
         "messages.0.role: is 'robot'; give system, developer, user, assistant",
         "messages.0.content: is a number; give text",
         "messages.1: is no message; give role and content",
-        "max_turns: is 0; give an integer of at least 1",
     ]
 
 
@@ -314,7 +314,7 @@ def test_what_is_wrong_with_examples_is_said_at_their_place(shots: Path) -> None
         ParameterError, match=r"examples: .*no column is called 'questoin' \(did you mean 'question'\?\)"
     ):
         replace(few(shots), examples=FewShot("shots.jsonl", input="questoin", expected="answer")).identify()
-    with pytest.raises(ParameterError, match="n: is 0; give an integer of at least 1"):
+    with pytest.raises(ParameterError, match="n: is the integer 0; give an integer of at least 1"):
         FewShot("a.jsonl", n=0)
     with pytest.raises(ParameterError, match="seed: draws some of the examples; give n too"):
         FewShot("a.jsonl", seed=1)

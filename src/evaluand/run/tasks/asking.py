@@ -9,13 +9,13 @@ from evaluand.core.errors import EvaluandError, ParameterError
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.data.dataset import Dataset
 from evaluand.models.chat_model import RETRIES, ChatModel
+from evaluand.run.parameters import Place, check_parameters
 from evaluand.run.task import Input, Output, Task
 from evaluand.run.tasks.conversation import (
     EXAMPLES,
     Conversation,
     FewShot,
     MessageTemplate,
-    Place,
     Shot,
     known_names,
     read_template,
@@ -57,14 +57,8 @@ class PromptedTask(AskingTask[Any, Any]):
     folder: str
 
     def __post_init__(self) -> None:
-        faults = [*self._faults()]
-        if not faults:
-            try:
-                _ = self._templates
-            except ParameterError as error:
-                faults += error.faults
-        if faults:
-            raise ParameterError(faults)
+        check_parameters(self, self._faults())
+        _ = self._templates
 
     def prepare(self, dataset: Dataset) -> None:
         """Raise a SpecError if the model cannot be used, or the task does not fit the dataset; lists every fault."""
@@ -83,7 +77,7 @@ class PromptedTask(AskingTask[Any, Any]):
 
     @abstractmethod
     def _faults(self) -> Iterator[tuple[Place, str]]:
-        """What is wrong with the parameters, apart from the templates."""
+        """What is wrong with the parameters, apart from the templates and what breaks an annotation."""
 
     @abstractmethod
     def _texts(self) -> Iterator[tuple[str, str, Place]]:

@@ -7,13 +7,14 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Literal, get_args
+from typing import Annotated, Any, ClassVar, Final, Literal, get_args
 
 from pydantic.json_schema import SkipJsonSchema
 
-from evaluand.core.errors import ParameterError
 from evaluand.core.fingerprint import Identity, code_identity
+from evaluand.core.parameters import Within
 from evaluand.core.text.retrieval import count_tokens
+from evaluand.run.parameters import check_parameters
 from evaluand.run.task import Task
 from evaluand.trace.spans import TaskSpan
 
@@ -56,7 +57,7 @@ class Chunk(Task[str, list[str]]):
         ['It rains. It pours. ', 'The old man is ', 'snoring.']
     """
 
-    max_length: int = 2000
+    max_length: Annotated[int, Within(1)] = 2000
     unit: Unit | SkipJsonSchema[Callable[[str], int]] = "characters"
     output_schema: Any = field(default=None, kw_only=True)
 
@@ -65,10 +66,10 @@ class Chunk(Task[str, list[str]]):
     items = True
 
     def __post_init__(self) -> None:
-        if type(self.max_length) is not int or self.max_length < 1:
-            raise ParameterError([(("max_length",), f"is {self.max_length!r}; give an integer of at least 1")])
-        if not callable(self.unit) and self.unit not in get_args(Unit):
-            raise ParameterError([(("unit",), f"is {self.unit!r}; give {' or '.join(map(repr, get_args(Unit)))}")])
+        known = callable(self.unit) or self.unit in get_args(Unit)
+        check_parameters(
+            self, [] if known else [(("unit",), f"is {self.unit!r}; give {' or '.join(map(repr, get_args(Unit)))}")]
+        )
 
     def do_run(self, input: str, task_span: TaskSpan) -> list[str]:
         return list(chunks(input, self.max_length, self.unit))

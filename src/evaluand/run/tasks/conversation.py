@@ -12,15 +12,15 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError, ParameterError, SpecError, TaskError, alternatives, kind_of, plural
 from evaluand.core.files.regular import read_regular_file
+from evaluand.core.parameters import Within
 from evaluand.core.text.templates import Template, TemplateError
 from evaluand.data.dataset import Dataset
-
-Place = tuple[str | int, ...]
+from evaluand.run.parameters import Place, check_parameters
 
 FILE: Final = "file:"
 """How a prompt begins that is in a file."""
@@ -84,7 +84,7 @@ class FewShot:
     _: KW_ONLY
     expected: str = "expected"
     input: str | Sequence[str] | Mapping[str, str] | None = None
-    n: int | None = None
+    n: Annotated[int, Within(1)] | None = None
     seed: int | None = None
     where: str | None = None
     per_row: bool = False
@@ -93,16 +93,11 @@ class FewShot:
 
     def __post_init__(self) -> None:
         faults: list[tuple[Place, str]] = []
-        if self.n is not None and (type(self.n) is not int or self.n < 1):
-            faults.append((("n",), f"is {self.n!r}; give an integer of at least 1"))
         if self.seed is not None and self.n is None:
             faults.append((("seed",), "draws some of the examples; give n too"))
-        if not isinstance(self.per_row, bool):
-            faults.append((("per_row",), f"is {kind_of(self.per_row)}; give true or false"))
-        elif self.per_row and self.seed is None:
+        if self.per_row and self.seed is None:
             faults.append((("per_row",), "draws examples for each row; give n and seed too"))
-        if faults:
-            raise ParameterError(faults)
+        check_parameters(self, faults)
 
     def read(self, folder: str) -> list[Shot]:
         """The examples, in the order in which they are shown; with `per_row` all that may be drawn.

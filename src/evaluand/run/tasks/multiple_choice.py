@@ -7,21 +7,22 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from typing import Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal
 
 from evaluand.core.errors import ParameterError, SpecError, TaskError, alternatives, kind_of
 from evaluand.core.identity import seed_of
+from evaluand.core.parameters import Text, Within
 from evaluand.data.dataset import Dataset
 from evaluand.models.chat_model import ChatModel
 from evaluand.models.completion import Completion, UnusableReply
 from evaluand.models.extraction import COLUMN, Extraction
+from evaluand.run.parameters import Place
 from evaluand.run.tasks.asking import PromptedTask
-from evaluand.run.tasks.choices import ANSWERS, Answer, Options, read_options
+from evaluand.run.tasks.choices import Answer, Options, read_options
 from evaluand.run.tasks.conversation import (
     INPUT,
     FewShot,
     MessageTemplate,
-    Place,
     Shot,
     known_names,
     unseen_columns,
@@ -86,13 +87,13 @@ class MultipleChoice(PromptedTask):
     model: ChatModel
     _: KW_ONLY
     choices: str | Sequence[str] = "choices"
-    labels: str | None = None
+    labels: Text | None = None
     answer: Answer = "letter"
-    prompt: str = _PROMPT
-    system: str | None = None
+    prompt: Text = _PROMPT
+    system: Text | None = None
     shuffle: bool = False
     method: Method = "reply"
-    least_coverage: float = 0.5
+    least_coverage: Annotated[float, Within(0, 1)] = 0.5
     examples: FewShot | None = None
     folder: str = ""
     output_schema: Any = None
@@ -242,18 +243,6 @@ class MultipleChoice(PromptedTask):
         names = [self.choices] if isinstance(self.choices, str) else self.choices
         if not isinstance(names, list | tuple) or not names or not all(isinstance(name, str) for name in names):
             yield ("choices",), "is no column, and no list of columns"
-        for name, optional in (("prompt", False), ("labels", True), ("system", True)):
-            value = getattr(self, name)
-            if not (isinstance(value, str) or (optional and value is None)):
-                yield (name,), f"is {kind_of(value)}; give text"
-        for name, known in (("answer", ANSWERS), ("method", get_args(Method))):
-            if getattr(self, name) not in known:
-                yield (name,), f"is {getattr(self, name)!r}; give {', '.join(known)}"
-        least: Any = self.least_coverage
-        if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1:
-            yield ("least_coverage",), f"is {least!r}; give a probability, from 0 to 1"
-        if not isinstance(self.shuffle, bool):
-            yield ("shuffle",), f"is {kind_of(self.shuffle)}; give true or false"
 
 
 def answer_tokens(tokens: Sequence[Mapping[str, Any]], answer: str) -> Sequence[Mapping[str, Any]]:
