@@ -76,7 +76,7 @@ class ScoreReading:
         if number is None or (isinstance(number, float) and math.isnan(number)):
             return None
         low, high = self.range
-        if not _is_number(number) or not low <= number <= high:
+        if not is_number(number) or not low <= number <= high:
             raise DataError(f"{self.column} is {value!r}, not a number from {low:g} to {high:g} (score: range)")
         place = (number - low) / (high - low)
         names = [label if isinstance(label, str) else identity.encode(label).decode() for label in self.labels]
@@ -125,9 +125,9 @@ def _score_of(entry: Any) -> ScoreReading:
     faults = _find_faults("score", entry, ("column", "range", "threshold"))
     if not faults:
         low, high = entry["range"] if _is_pair(entry["range"]) else (None, None)
-        if low is None or not (_is_number(low) and _is_number(high) and low < high):
+        if low is None or not (is_number(low) and is_number(high) and low < high):
             faults.append(f"recorded: score: range is {entry['range']!r}; write the lowest and highest score: [1, 10]")
-        elif not _is_number(entry["threshold"]) or not low <= entry["threshold"] <= high:
+        elif not is_number(entry["threshold"]) or not low <= entry["threshold"] <= high:
             faults.append(
                 f"recorded: score: threshold is {entry['threshold']!r}; it must be a number from {low:g} to {high:g}"
             )
@@ -186,7 +186,7 @@ def _is_pair(value: Any) -> bool:
 
 def _are_same(one: Any, other: Any) -> bool:
     """Whether two values are equal and of one type; integers and other numbers are."""
-    return one == other and (type(one) is type(other) or (_is_number(one) and _is_number(other)))
+    return one == other and (type(one) is type(other) or (is_number(one) and is_number(other)))
 
 
 def _as_number(value: Any) -> Any:
@@ -199,7 +199,8 @@ def _as_number(value: Any) -> Any:
         return float(value)
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a value is a finite number."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
