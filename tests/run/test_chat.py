@@ -340,9 +340,9 @@ def test_earlier_turns_alone_must_end_with_the_user(chat: Callable[..., Chat]) -
 @pytest.mark.parametrize(
     ("turns", "message"),
     [
-        ("hello", "turns is a text, not a list of messages"),
-        ([{"content": "a"}], "turns[0] is an object without a role; a message has role and content"),
-        ([{"role": "user"}], "turns[0] has no content"),
+        ("hello", "turns: the conversation is a text; give a list of messages"),
+        ([{"content": "a"}], "turns: message 1 has no role; give system, user or assistant"),
+        ([{"role": "user"}], "turns: message 1 has null as content; give a text, or a list of parts"),
     ],
 )
 def test_earlier_turns_that_are_no_messages_fail_their_row(turns: Any, message: str) -> None:

@@ -109,8 +109,8 @@ class PromptedTask(AskingTask[Any, Any]):
             shown = [self._shot_to_show(shot, number) for number, shot in enumerate(shots)]
         except EvaluandError as error:
             raise ParameterError([((EXAMPLES,), line) for line in str(error).split("\n")]) from None
-        draw = None if self.examples is None else self.examples.draw
-        return Conversation(self._templates, shots=shown, draw=draw, **self._conversation_options)
+        drawn = self.examples if self.examples is not None and self.examples.per_row else None
+        return Conversation(self._templates, shots=shown, drawn=drawn, **self._conversation_options)
 
     def _shot_to_show(self, shot: Shot, number: int) -> Shot:
         """The answered example in the form in which messages show it."""
