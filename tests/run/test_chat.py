@@ -196,11 +196,11 @@ def test_templates_are_checked_against_the_dataset_before_anything_is_asked(chat
     with pytest.raises(ParameterError) as error:
         run(task, rows, metadata="hint")
     assert [(place, message) for place, message in error.value.faults] == [
+        (("history",), "there is no value 'turns'; known: question, input"),
         (("system",), "there is no value 'answer'; this column is the expected answer, which tasks do not see"),
         (("system",), "there is no value 'hint'; tasks see this column with input: [question, hint]"),
         (("prompt",), "there is no value 'qestion' (did you mean 'question'?); known: question, input"),
         (("prompt",), "{question} would be sent as it is; write {{ question }}"),
-        (("history",), "there is no value 'turns'; known: question, input"),
     ]
     assert not server.asked
 

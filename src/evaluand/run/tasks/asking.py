@@ -17,9 +17,7 @@ from evaluand.run.tasks.conversation import (
     FewShot,
     MessageTemplate,
     Shot,
-    known_names,
     read_template,
-    unseen_columns,
 )
 
 
@@ -53,6 +51,7 @@ class AskingTask(Task[Input, Output]):
 class PromptedTask(AskingTask[Any, Any]):
     """A task whose messages are made from templates, and which reports all faults of its parameters at once."""
 
+    system: str | None
     examples: FewShot | None
     folder: str
 
@@ -67,21 +66,18 @@ class PromptedTask(AskingTask[Any, Any]):
             super().prepare(dataset)
         except ParameterError as error:
             faults += ((("model", *place), message) for place, message in error.faults)
-        faults += self._misfits(dataset)
+        faults += self._conversation.faults(dataset)
         if faults:
             raise ParameterError(faults)
-
-    def _misfits(self, dataset: Dataset) -> Iterator[tuple[Place, str]]:
-        """What the task needs and the dataset does not have."""
-        yield from self._conversation.faults(known_names(dataset), unseen_columns(dataset))
 
     @abstractmethod
     def _faults(self) -> Iterator[tuple[Place, str]]:
         """What is wrong with the parameters, apart from the templates and what breaks an annotation."""
 
-    @abstractmethod
     def _texts(self) -> Iterator[tuple[str, str, Place]]:
         """Role, text and place among the parameters of every template."""
+        if self.system is not None:
+            yield "system", self.system, ("system",)
 
     @cached_property
     def _templates(self) -> list[MessageTemplate]:

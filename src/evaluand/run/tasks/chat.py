@@ -131,8 +131,7 @@ class ChatTask(PromptedTask):
         return {"history": self.history, "images": self.images}
 
     def _texts(self) -> Iterator[tuple[str, str, Place]]:
-        if self.system is not None:
-            yield "system", self.system, ("system",)
+        yield from super()._texts()
         for number, message in enumerate(self.messages):
             yield message["role"], message["content"], ("messages", number, "content")
         if self.prompt is not None:

@@ -168,7 +168,9 @@ class Conversation:
         shots: answered examples.
         images: the names of the values with images, which follow the text of the last message that is asked.
         drawn: draws some of the examples for each row; all are shown without it.
-        compared: name → name of the value by whose equality an example asks what a row asks, in place of the first.
+        columns: further values that a row must have: the place of each among the parameters, and its name.
+        added: what the task adds to the values: name → name of the value by whose equality an example asks what a row
+            asks, in place of the first.
     """
 
     templates: Sequence[MessageTemplate]
@@ -176,7 +178,8 @@ class Conversation:
     shots: Sequence[Shot] = ()
     images: Sequence[str] = ()
     drawn: FewShot | None = None
-    compared: Mapping[str, str] = field(default_factory=dict)
+    columns: Sequence[tuple[Place, str]] = ()
+    added: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -188,18 +191,18 @@ class Conversation:
         spec: dict[str, Any] = {"messages": messages, "history": self.history, EXAMPLES: examples}
         return {**spec, IMAGES: [*self.images]} if self.images else spec
 
-    def faults(self, known: Sequence[str], advice: Mapping[str, str]) -> Iterator[tuple[Place, str]]:
-        """What is wrong with the templates for rows with certain values; takes what `Template.faults` takes."""
-        names = [*known, *([EXAMPLES] if self.shots else [])]
-        for template in self.templates:
-            for fault in template.content.faults(names, advice):
-                yield template.place, fault
-        columns: list[tuple[Place, str]] = [] if self.history is None else [(("history",), self.history)]
+    def faults(self, dataset: Dataset) -> Iterator[tuple[Place, str]]:
+        """What the messages need and the rows of a dataset do not have."""
+        known, advice = known_names(dataset), unseen_columns(dataset)
+        columns: list[tuple[Place, str]] = [*self.columns, *([(("history",), self.history)] if self.history else [])]
         columns += [((IMAGES, number), name) for number, name in enumerate(self.images)]
         for place, name in columns:
             if name not in known:
                 remedy = f"; {advice[name]}" if name in advice else alternatives(name, known)
                 yield place, f"there is no value {name!r}{remedy}"
+        names = [*known, *self.added, *([EXAMPLES] if self.shots else [])]
+        for template in self.templates:
+            yield from ((template.place, fault) for fault in template.content.faults(names, advice))
 
     def messages(self, input: Any) -> list[dict[str, Any]]:
         """The messages for an input.
@@ -277,7 +280,7 @@ class Conversation:
     def _compared(self) -> set[str]:
         """The names of the values in which an example that asks what a row asks equals it."""
         used = {name for template in self._asking for name in template.content.variables} | {*self.images}
-        return {self.compared.get(name, name) for name in used}
+        return {self.added.get(name, name) for name in used}
 
     def _ask(self, values: Mapping[str, Any]) -> list[dict[str, Any]]:
         """What is asked about some values: the text of every message, and the images behind that of the last."""

@@ -9,10 +9,9 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, Final, Literal
 
-from evaluand.core.errors import ParameterError, SpecError, TaskError, alternatives, kind_of
+from evaluand.core.errors import ParameterError, SpecError, TaskError, kind_of
 from evaluand.core.identity import seed_of
 from evaluand.core.parameters import Text, Within
-from evaluand.data.dataset import Dataset
 from evaluand.models.chat_model import ChatModel
 from evaluand.models.completion import Completion, UnusableReply
 from evaluand.models.extraction import COLUMN, Extraction
@@ -24,8 +23,6 @@ from evaluand.run.tasks.conversation import (
     FewShot,
     MessageTemplate,
     Shot,
-    known_names,
-    unseen_columns,
 )
 from evaluand.trace.spans import TaskSpan
 
@@ -194,17 +191,13 @@ class MultipleChoice(PromptedTask):
         """The model for the first tokens of a reply, and for all of it: one that reasons first needs these."""
         return replace(self.model, max_tokens=_FEW, cut_off="keep"), replace(self.model, cut_off="keep")
 
-    @cached_property
-    def _columns(self) -> list[tuple[Place, str]]:
-        """The names of the values that are read, with their places among the parameters."""
-        several = enumerate(() if isinstance(self.choices, str) else self.choices)
-        whole: list[tuple[Place, str]] = [(("choices",), str(self.choices))]
-        columns = [(("choices", number), name) for number, name in several] or whole
-        return columns + ([] if self.labels is None else [(("labels",), self.labels)])
-
     @property
     def _conversation_options(self) -> dict[str, Any]:
-        return {"compared": {OPTIONS: _SET}}
+        several = enumerate(() if isinstance(self.choices, str) else self.choices)
+        columns: list[tuple[Place, Any]] = [(("choices", number), name) for number, name in several]
+        columns = columns or [(("choices",), self.choices)]
+        columns += [] if self.labels is None else [(("labels",), self.labels)]
+        return {"columns": columns, "added": {OPTIONS: _SET}}
 
     def _shot_to_show(self, shot: Shot, number: int) -> Shot:
         """An example with its options, and the letter of the right one as its answer."""
@@ -220,8 +213,7 @@ class MultipleChoice(PromptedTask):
         return shot._replace(values={INPUT: asked, **asked}, answer=options.letters[options.order.index(right)])
 
     def _texts(self) -> Iterator[tuple[str, str, Place]]:
-        if self.system is not None:
-            yield "system", self.system, ("system",)
+        yield from super()._texts()
         yield "user", self.prompt, ("prompt",)
 
     @cached_property
@@ -230,14 +222,6 @@ class MultipleChoice(PromptedTask):
         if OPTIONS not in templates[-1].content.variables:
             raise ParameterError([(("prompt",), "does not show the options; write {{ options }} where they belong")])
         return templates
-
-    def _misfits(self, dataset: Dataset) -> Iterator[tuple[Place, str]]:
-        known, unseen = known_names(dataset), unseen_columns(dataset)
-        for place, name in self._columns:
-            if name not in known:
-                remedy = f"; {unseen[name]}" if name in unseen else alternatives(name, known)
-                yield place, f"there is no value {name!r}{remedy}"
-        yield from self._conversation.faults([*known, OPTIONS], unseen)
 
     def _faults(self) -> Iterator[tuple[Place, str]]:
         names = [self.choices] if isinstance(self.choices, str) else self.choices
