@@ -267,23 +267,21 @@ class _Work:
 
     def _tested(self, repeat: int, fold: int, seed: int) -> dict[int, Any] | TaskError:
         """The response to each example of a fold, by position; or why there are none."""
-        model, what = self.model, "the dataset"
-        tested: Array = np.arange(len(self.indices))
-        if self.folds:
-            tested, what = self.folds.test(repeat, fold), f"repeat {repeat}, fold {fold}"
-            try:
-                model = self._fitted(self.folds.train(repeat, fold), b"%d/%d/%d/" % (seed, repeat, fold))
-            except Exception as error:
-                return TaskError(f"the fit of {what} failed: {_error_message(error)}", code="fit_failed")
+        model, step, code = self.model, "fit", "fit_failed"
+        tested: Array = self.folds.test(repeat, fold) if self.folds else np.arange(len(self.indices))
         try:
+            if self.folds:
+                model = self._fitted(self.folds.train(repeat, fold), b"%d/%d/%d/" % (seed, repeat, fold))
+            step, code = "prediction", "predict_failed"
             features = _take_rows(self.features, tested)
             if self.labels is not None:
                 answers = _set_answers(model, features, self.labels)
             else:
                 answers = _answers(model, features, self.targets, self.task.positive)
+            return dict(zip(tested.tolist(), answers, strict=True))
         except Exception as error:
-            return TaskError(f"the prediction of {what} failed: {_error_message(error)}", code="predict_failed")
-        return dict(zip(tested.tolist(), answers, strict=True))
+            what = f"repeat {repeat}, fold {fold}" if self.folds else "the dataset"
+            return TaskError(f"the {step} of {what} failed: {type(error).__name__}: {error}", code=code)
 
     def _fitted(self, train: Array, seed: bytes) -> Any:
         model = self.task._unfitted()
@@ -292,10 +290,6 @@ class _Work:
         weights = {} if self.weights is None else {"sample_weight": self.weights[train]}
         model.fit(_take_rows(self.features, train), *learnt, **weights)
         return model
-
-
-def _error_message(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
 
 
 def _warn_of_split_clusters(folds: Folds, dataset: Dataset, cluster: str) -> None:
@@ -361,15 +355,9 @@ def _check_positive(task: EstimatorTask, model: Any, truth: Array | None) -> Non
     if task.positive is None:
         return
     known = truth if task.split else getattr(model, "classes_", None)
-    if isinstance(known, np.ndarray) and task.positive not in known.ravel().tolist():
-        raise SpecError(
-            f"estimator: positive is {task.positive!r}, which is not a class; the classes are {_list_values(known)}"
-        )
-
-
-def _list_values(values: Array) -> str:
-    distinct = sorted(set(values.ravel().tolist()))
-    return ", ".join(map(repr, distinct[:10])) + (", …" if len(distinct) > 10 else "")
+    if isinstance(known, np.ndarray) and task.positive not in (classes := sorted(set(known.ravel().tolist()))):
+        listed = ", ".join(map(repr, classes[:10])) + (", …" if len(classes) > 10 else "")
+        raise SpecError(f"estimator: positive is {task.positive!r}, which is not a class; the classes are {listed}")
 
 
 # -- what goes in
