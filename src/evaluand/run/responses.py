@@ -35,6 +35,7 @@ from evaluand.engine.outcome import Failure, Outcome
 from evaluand.engine.reuse import Inputs
 from evaluand.models.usage import Spending
 from evaluand.models.usage_total import RowUsage
+from evaluand.run.excerpts import by_response
 from evaluand.run.task import Candidates, Recorded
 from evaluand.store import tables
 from evaluand.store.store import Manifest, Store, drafted, journalled, now
@@ -279,12 +280,7 @@ def _item_texts(column: pa.Array) -> Iterator[Texts | None]:
 
 
 def _answers(texts: Texts, n: int, items: bool) -> list[Any]:
-    if not items:
-        return [identity.decode(text) for _, text in texts]
-    answers: list[Any] = [[] for _ in range(n)]
-    for number, text in texts:
-        answers[number].append(identity.decode(text))
-    return answers
+    return by_response(((number, identity.decode(text)) for number, text in texts), n, items)
 
 
 def spans_of(store: Store, manifest: Manifest) -> Iterator[pa.RecordBatch]:
