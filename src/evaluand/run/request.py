@@ -65,29 +65,26 @@ class StepRequest(Repetition):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LimitedRepetition(Repetition):
-    """What is done again, of the first examples only.
+class Request(StepRequest):
+    """What is asked of a step over examples.
 
     Attributes:
-        limit: how many.
+        limit: how many of the examples, from the first on.
     """
 
     limit: Annotated[int, Within(1)] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(LimitedRepetition, StepRequest):
-    """What is asked of a step over examples."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PathRequest(LimitedRepetition):
+class PathRequest(Repetition):
     """What is asked of a whole path.
 
     Attributes:
+        limit: how many of the examples, from the first on.
         calls: whether tasks may be called; if not, their stored runs are graded.
     """
 
+    limit: Annotated[int, Within(1)] | None = None
     calls: bool = True
 
 

@@ -83,13 +83,13 @@ class QuestionAnswering(AskingTask[DocumentQuestion, str | None]):
 
     model: ChatModel
     _: KW_ONLY
-    max_length: int = 6000
+    max_length: Annotated[int, Within(1)] = 6000
     output_schema: Any = None
 
     kind = "question_answering"
 
     def __post_init__(self) -> None:
-        _ = self._chunk  # checks the length
+        check_parameters(self)
 
     def do_run(self, input: DocumentQuestion, task_span: TaskSpan) -> str | None:
         text = input.document
@@ -106,7 +106,7 @@ class QuestionAnswering(AskingTask[DocumentQuestion, str | None]):
 
     @cached_property
     def _chunk(self) -> Chunk:
-        return Chunk(max(self.max_length // _PASSAGES, min(self.max_length, 1)))
+        return Chunk(max(self.max_length // _PASSAGES, 1))
 
 
 @dataclass(frozen=True)

@@ -469,9 +469,9 @@ class RecordedTask(OutputsTask):
         if self.error is not None or _ERROR not in self._source.schema.names or _ERROR in self._columns:
             return
         cells = zip(self._cells(_ERROR), self.outputs.texts.to_pylist(), strict=True)
-        unread = {n: error for n, (error, text) in enumerate(cells) if text in ("", "null") and error}
-        unread = {number: error for number, error in unread.items() if isinstance(error, str)}
-        for number, error in islice(unread.items(), 1):
+        lacking = ((n, error) for n, (error, text) in enumerate(cells) if text in ("", "null"))
+        unread = [(number, error) for number, error in lacking if isinstance(error, str) and error]
+        for number, error in unread[:1]:
             yield (
                 f": {_ERROR!r} is not read, but says why {plural(len(unread), 'row')} without a response"
                 f" failed, such as {self._source.where(number)}: {error}; set error: {_ERROR} to count them as failed"

@@ -362,8 +362,8 @@ class ServiceTask(_Service):
         usual = {"on_bad_request": "fail"}
         if self.batch is not None:
             usual |= {"on_duplicate": "deduplicate", "on_missing": "fail", "on_foreign": "fail"}
-        chosen = {name: getattr(self, name) for name, value in usual.items() if getattr(self, name) != value}
-        return {name: value for name, value in chosen.items() if value != "abort"}
+        chosen = {name: getattr(self, name) for name in usual}
+        return {name: value for name, value in chosen.items() if value not in (usual[name], "abort")}
 
     def _answering(self, own: Identity) -> Identity:
         if self.version is not None:
