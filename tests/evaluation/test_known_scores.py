@@ -17,7 +17,7 @@ from evaluand.evaluation.evaluator import Evaluation, Evaluator
 from evaluand.evaluation.prediction_table import PredictionColumns
 from evaluand.report.verification import verify
 from evaluand.run.runner import Run, Runner
-from evaluand.run.tasks.recorded import RecordedTask
+from evaluand.run.tasks.recorded import GivenTask
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import Draft, MemoryStore, Store
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-class OneByOne(RecordedTask):
+class OneByOne(GivenTask):
     """Recorded outputs that the runner asks for one call after another."""
 
     def recorded(self, dataset: Dataset, examples: int, replications: int) -> None:
@@ -39,7 +39,7 @@ def dataset_of(made: PredictionColumns) -> Dataset:
 
 
 def run_both(dataset: Dataset, make: Any) -> tuple[Run, Run]:
-    written, called = (Runner(MemoryStore()).run(make(task), dataset) for task in (RecordedTask, OneByOne))
+    written, called = (Runner(MemoryStore()).run(make(task), dataset) for task in (GivenTask, OneByOne))
     return written, called
 
 
@@ -99,7 +99,7 @@ def test_rows_of_several_batches_verify(tmp_path: Path) -> None:
     made, store = many_rows(5000), DirectoryStore(tmp_path)
     texts = made.output_texts()
     dataset = dataset_of(made).save(store)
-    run = Runner(store).run(RecordedTask.from_texts("a", lambda: texts), dataset)
+    run = Runner(store).run(GivenTask.from_texts("a", lambda: texts), dataset)
     scorers = {"prediction": made.scorer}
     evaluation = Evaluator().evaluate(run, scorers, judged={"prediction": made.scored_rows()})
     assert verify(store, "runs", run.id) == verify(store, "evaluations", evaluation.id) == []
@@ -130,7 +130,7 @@ class Stopped(MemoryStore):
 
 def test_an_interrupted_write_is_done_again() -> None:
     made = many_rows(5000)
-    dataset, task, store = dataset_of(made), RecordedTask.from_texts("a", made.output_texts), Stopped()
+    dataset, task, store = dataset_of(made), GivenTask.from_texts("a", made.output_texts), Stopped()
     store.left = 2
     with pytest.raises(KeyboardInterrupt):
         Runner(store).run(task, dataset)
@@ -148,7 +148,7 @@ def test_an_interrupted_write_is_done_again() -> None:
 
 def test_what_was_journalled_before_makes_no_difference() -> None:
     made, store = many_rows(1500), MemoryStore()
-    run = Runner(store).run(RecordedTask.from_texts("a", made.output_texts), dataset_of(made))
+    run = Runner(store).run(GivenTask.from_texts("a", made.output_texts), dataset_of(made))
     known = made.scored_rows()
 
     def some_rows() -> Any:

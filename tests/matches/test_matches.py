@@ -425,7 +425,7 @@ def test_requests_that_cannot_be_matched_are_refused(store: Store) -> None:
     for label in ("a\ud800b", "a\0b"):
         with pytest.raises(SpecError, match="labels: a name must not have control characters: 'a"):
             Matcher().match(runs, shorter, labels=["a", label])
-    with pytest.raises(SpecError, match="limit must be an integer of at least 1, not 0"):
+    with pytest.raises(SpecError, match="limit: is the integer 0; give an integer of at least 1"):
         Matcher().match(runs, shorter, limit=0)
     with pytest.raises(SpecError, match="give it the parameters first and second"):
         Matcher().match(runs, lambda first: 1.0)

@@ -181,11 +181,11 @@ def test_all_faults_of_a_task_are_reported_at_once(tmp_path: Path) -> None:
     ]
     assert faults(prompt="file:empty.txt", folder=str(tmp_path)) == ["prompt: is empty"]
     assert faults(prompt="a", messages=[{"role": "robot", "content": 1}, {"role": "user"}], max_turns=0) == [
+        "max_turns: is the integer 0; give an integer of at least 1",
         "prompt: and messages exclude each other; make it the last of the messages",
         "messages.0.role: is 'robot'; give system, developer, user, assistant",
         "messages.0.content: is a number; give text",
         "messages.1: is no message; give role and content",
-        "max_turns: is 0; give an integer of at least 1",
     ]
 
 
@@ -196,11 +196,11 @@ def test_templates_are_checked_against_the_dataset_before_anything_is_asked(chat
     with pytest.raises(ParameterError) as error:
         run(task, rows, metadata="hint")
     assert [(place, message) for place, message in error.value.faults] == [
+        (("history",), "there is no value 'turns'; known: question, input"),
         (("system",), "there is no value 'answer'; this column is the expected answer, which tasks do not see"),
         (("system",), "there is no value 'hint'; tasks see this column with input: [question, hint]"),
         (("prompt",), "there is no value 'qestion' (did you mean 'question'?); known: question, input"),
         (("prompt",), "{question} would be sent as it is; write {{ question }}"),
-        (("history",), "there is no value 'turns'; known: question, input"),
     ]
     assert not server.asked
 
@@ -314,7 +314,7 @@ def test_what_is_wrong_with_examples_is_said_at_their_place(shots: Path) -> None
         ParameterError, match=r"examples: .*no column is called 'questoin' \(did you mean 'question'\?\)"
     ):
         replace(few(shots), examples=FewShot("shots.jsonl", input="questoin", expected="answer")).identify()
-    with pytest.raises(ParameterError, match="n: is 0; give an integer of at least 1"):
+    with pytest.raises(ParameterError, match="n: is the integer 0; give an integer of at least 1"):
         FewShot("a.jsonl", n=0)
     with pytest.raises(ParameterError, match="seed: draws some of the examples; give n too"):
         FewShot("a.jsonl", seed=1)
@@ -340,9 +340,9 @@ def test_earlier_turns_alone_must_end_with_the_user(chat: Callable[..., Chat]) -
 @pytest.mark.parametrize(
     ("turns", "message"),
     [
-        ("hello", "turns is a text, not a list of messages"),
-        ([{"content": "a"}], "turns[0] is an object without a role; a message has role and content"),
-        ([{"role": "user"}], "turns[0] has no content"),
+        ("hello", "turns: the conversation is a text; give a list of messages"),
+        ([{"content": "a"}], "turns: message 1 has no role; give system, user or assistant"),
+        ([{"role": "user"}], "turns: message 1 has null as content; give a text, or a list of parts"),
     ],
 )
 def test_earlier_turns_that_are_no_messages_fail_their_row(turns: Any, message: str) -> None:

@@ -148,11 +148,11 @@ def test_all_faults_of_a_task_are_reported_at_once() -> None:
     with pytest.raises(ParameterError) as error:
         MultipleChoice(MODEL, answer="word", method="guess", shuffle=1, choices=3, least_coverage=2)  # type: ignore[arg-type]
     assert [(place, message) for place, message in error.value.faults] == [
+        (("answer",), "is the text 'word'; give one of letter, number, text, one_hot"),
+        (("shuffle",), "is the integer 1; give true or false"),
+        (("method",), "is the text 'guess'; give one of reply, log_likelihood"),
+        (("least_coverage",), "is the integer 2; give a number from 0 to 1"),
         (("choices",), "is no column, and no list of columns"),
-        (("answer",), "is 'word'; give letter, number, text, one_hot"),
-        (("method",), "is 'guess'; give reply, log_likelihood"),
-        (("least_coverage",), "is 2; give a probability, from 0 to 1"),
-        (("shuffle",), "is a number; give true or false"),
     ]
     with pytest.raises(ParameterError, match="prompt: does not show the options"):
         MultipleChoice(MODEL, prompt="{{ question }}")

@@ -393,7 +393,7 @@ def test_a_file_that_is_missing_broken_or_of_no_known_format_is_refused(tmp_path
 
 
 def test_a_way_of_joining_that_does_not_exist_is_refused_as_written_wrongly(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="by must be index or id, not 'name'"):
+    with pytest.raises(SpecError, match="by: is the text 'name'; give one of index, id"):
         RecordedTask(path=file(tmp_path, []), response="text", by="name")
 
 

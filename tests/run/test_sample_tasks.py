@@ -620,7 +620,7 @@ def test_outputs_that_are_text_are_graded_as_they_are(chat: Callable[..., Chat],
         ),
         ({"kind": "instruct", "model": {"name": "m"}}, "url"),
         ({"kind": "instruct", "model": "m"}, "model"),
-        ({"kind": "summary", "model": MODEL, "max_length": 0}, "max_length: is 0"),
+        ({"kind": "summary", "model": MODEL, "max_length": 0}, "max_length: is the integer 0"),
         ({"kind": "chunk", "unit": "pages"}, "unit"),
         ({"kind": "retriever_question_answering", "model": MODEL}, "needs either path"),
         (
@@ -629,7 +629,7 @@ def test_outputs_that_are_text_are_graded_as_they_are(chat: Callable[..., Chat],
         ),
         (
             {"kind": "retriever_question_answering", "model": MODEL, "path": "books.jsonl"},
-            "there is no column 'text'; there are title, body",
+            "books.jsonl: no column is called 'text'; there are title, body",
         ),
     ],
 )
@@ -646,7 +646,7 @@ def test_a_fault_in_an_experiment_file_is_reported_with_its_place(
 def test_documents_with_one_id_are_refused(folder: Path) -> None:
     (folder / "twice.jsonl").write_text('{"id": "a", "text": "b"}\n' * 2)
     model = ChatModel("http://127.0.0.1:1/v1", "small")
-    with pytest.raises(DataError, match=r"twice\.jsonl:2: id 'a' occurs twice"):
+    with pytest.raises(DataError, match=r"twice\.jsonl:2: the id 'a' occurs twice"):
         run(RetrieverQuestionAnswering(model, path="twice.jsonl", id="id"), "a?")
 
 

@@ -850,8 +850,8 @@ def test_a_variable_that_is_not_set_stops_the_run_before_anything_is_asked(serve
         ({"url": "https://me:secret@models.example/"}, "url: contains a user; put the secret into a header"),
         ({"url": "models.example/answer"}, "url: is 'models.example/answer'; give the full URL"),
         ({"version": "3"}, "version: is the version of no model"),
-        ({"on_bad_request": "ignore"}, "on_bad_request: is 'ignore'; give 'fail' or 'skip' or 'abort'"),
-        ({"batch": 0}, "batch: is 0; give an integer of at least 1"),
+        ({"on_bad_request": "ignore"}, "on_bad_request: is the text 'ignore'; give one of fail, skip, abort"),
+        ({"batch": 0}, "batch: is the integer 0; give an integer of at least 1, or leave it out"),
         (
             {"batch": 2, "input_pipeline": [{"kind": "FileUpload", "configuration": {"field": "$.a"}}]},
             "batch: FileUpload sends one file in a request; leave batch out",

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import join
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import click
 from click import UsageError
@@ -125,12 +125,7 @@ class _Options:
         metavar="[NAME=]PLACE",
         callback=_parse_places,
     )
-    by: str = option(
-        "Match rows to examples by index or by id.",
-        type=click.Choice(["index", "id"]),
-        default="index",
-        show_default=True,
-    )
+    by: Literal["index", "id"] = option("Match rows to examples by index or by id.", default="index", show_default=True)
     key: str | None = option("The place of this key in a row.  [default: _index_ or id]", metavar="PLACE")
     replication: str | None = option("The place of the number of the repeat, from 0.", metavar="PLACE")
     replications: int | None = option(
@@ -220,7 +215,7 @@ def command(options: _Options) -> None:
         )
         runner = Runner(store, progress=display(options.as_json, quiet=False))
         run = runner.run(
-            task, dataset, name=options.name or file.stem, replications=options.replications or task.repeats
+            task, dataset, name=options.name or file.stem, replications=options.replications or task.outputs.repeats
         )
     return _print_run(run, options.folder, options.as_json)
 

@@ -40,7 +40,7 @@ from evaluand.run.request import PathRequest
 from evaluand.run.responses import RECORDED
 from evaluand.run.runner import Runner
 from evaluand.run.task import FunctionTask, Request as CallRequest, as_task
-from evaluand.run.tasks.recorded import RecordedTask
+from evaluand.run.tasks.recorded import OutputsTask, RecordedTask
 from evaluand.run.tasks.service import ServiceTask
 from evaluand.store.addresses import Place
 from evaluand.store.folder_store import FolderStore
@@ -342,7 +342,7 @@ def _plan(experiment: Experiment, store: FolderStore, request: PathRequest) -> I
         )
         yield {
             "task": name,
-            "recorded": isinstance(as_task(task), RecordedTask),
+            "recorded": isinstance(as_task(task), OutputsTask),
             "calls": made.total,
             "new": made.called,
             "reused": made.reused,

@@ -17,6 +17,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
+from numbers import Integral, Real
 from types import NoneType
 from typing import Annotated, Any, Final, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
@@ -124,8 +125,7 @@ def _text(value: Any) -> Any:
 def _choice(choices: Sequence[str], value: Any) -> Any:
     if isinstance(value, str) and value in choices:
         return value
-    hint = nearest(value, choices) if isinstance(value, str) else ""
-    return _Need(f"give one of {', '.join(choices)}{hint}")
+    return _Need(f"give one of {', '.join(choices)}{nearest(str(value), choices)}")
 
 
 def _choices(choices: Sequence[str], value: Any) -> Any:
@@ -133,13 +133,12 @@ def _choices(choices: Sequence[str], value: Any) -> Any:
         return _Need(f"give a list of any of {', '.join(choices)}")
     for item in value:
         if item not in choices:
-            hint = nearest(item, choices) if isinstance(item, str) else ""
-            return _Need(f"{described(item)} is none of {', '.join(choices)}{hint}")
+            return _Need(f"{described(item)} is none of {', '.join(choices)}{nearest(str(item), choices)}")
     return tuple(choice for choice in choices if choice in value)
 
 
 def _number(kind: type, bounds: Within, value: Any) -> Any:
-    is_number = isinstance(value, int if kind is int else int | float) and not isinstance(value, bool)
+    is_number = isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
     return value if is_number and bounds.allows(value) else _Need(f"give {_NUMBERS[kind]} {bounds}")
 
 

@@ -50,7 +50,7 @@ from evaluand.predictions.problem.truth import ProblemTruth
 from evaluand.predictions.result import SystemScores, Values
 from evaluand.predictions.steps import Results, Steps
 from evaluand.predictions.unsaved import ColumnStore
-from evaluand.run.tasks.recorded import RecordedTask
+from evaluand.run.tasks.recorded import GivenTask
 from evaluand.store.store import MemoryStore, Store
 
 _CONFIDENCE: Final = 0.95
@@ -435,10 +435,10 @@ class GradedProblem:
         expected = targets[0] if len(targets) == 1 else {target: target for target in targets}
         return Dataset.from_rows(records, expected=expected, **roles)
 
-    def _task(self, system: str) -> RecordedTask:
+    def _task(self, system: str) -> GivenTask:
         """The predictions of a system as the outputs of a task."""
         if columns := self._plain_columns():
-            return RecordedTask.from_texts(system, columns[system].output_texts)
+            return GivenTask.from_texts(system, columns[system].output_texts)
         outputs: dict[tuple[int, int], bytes] = {}
         folds: dict[tuple[int, int], int] = {}
         for judged in self.systems[system]:
@@ -446,7 +446,7 @@ class GradedProblem:
                 row = judged.part.repeat, self._places[key]
                 outputs[row] = identity.encode(values if len(values) > 1 else next(iter(values.values())))
                 folds[row] = judged.part.fold
-        return RecordedTask.from_outputs(system, outputs, folds if len({*folds.values()}) > 1 else {})
+        return GivenTask.from_outputs(system, outputs, folds if len({*folds.values()}) > 1 else {})
 
     def _keys(self, judged: JudgedPart) -> list[Any]:
         """The index of each example of a part, sorted."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any
 
@@ -31,23 +32,21 @@ def call_in_threads(call: Callable[[Any], Any], inputs: Sequence[Any], limit: in
             except BaseException as error:
                 failures[at] = error
 
-    def help_and_leave() -> None:
-        try:
-            help()
-        finally:
-            _helpers.release()
-
-    threads: list[threading.Thread] = []
+    places = 0
+    while places + 1 < min(limit, len(inputs)) and _helpers.acquire(blocking=False):
+        places += 1
     try:
-        while len(threads) + 1 < min(limit, len(inputs)) and _helpers.acquire(blocking=False):
-            threads.append(_start_thread(help_and_leave))
-        help()
-    except BaseException as error:
-        failures[-1] = error
-        raise
-    finally:  # no thread outlives the span
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(max(places, 1)) as threads:  # none of which outlives the span
+            try:
+                for _ in range(places):
+                    threads.submit(copy_context().run, help)
+                help()
+            except BaseException as error:
+                failures[-1] = error  # so that no helper begins another call
+                raise
+    finally:
+        for _ in range(places):
+            _helpers.release()
     if failures:
         raise failures[min(failures)]
     return outputs
@@ -74,14 +73,3 @@ async def call_in_coroutines(call: Callable[[Any], Awaitable[Any]], inputs: Sequ
         # without a failure the caller was cancelled, and what its calls raised at that is not passed on
         raise failures[min(failures)] if failures else asyncio.CancelledError() from None
     return [task.result() for task in tasks]
-
-
-def _start_thread(helper: Callable[[], None]) -> threading.Thread:
-    """Start a thread in this context; if that fails, release its place."""
-    thread = threading.Thread(target=copy_context().run, args=(helper,))
-    try:
-        thread.start()
-    except RuntimeError:
-        _helpers.release()
-        raise
-    return thread

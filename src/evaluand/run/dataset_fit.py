@@ -12,7 +12,7 @@ import pyarrow as pa
 from evaluand.core.errors import SHOWN_FAULTS, DataError, Fault
 from evaluand.data.dataset import Dataset
 from evaluand.run.task import Task, input_type
-from evaluand.run.types import Typed, misfits, typed
+from evaluand.run.types import typed
 
 
 def prepare(task: Task[Any, Any], dataset: Dataset) -> None:
@@ -22,22 +22,17 @@ def prepare(task: Task[Any, Any], dataset: Dataset) -> None:
 
 
 def _require_fit(task: Task[Any, Any], dataset: Dataset) -> None:
-    declared, expected = input_type(task), typed(task.expects)
     faults: list[Fault] = []
-    if declared and not _has_column_type(declared.type, dataset, dataset.roles.input):
-        faults += _misfits(dataset, declared, "input", task.name)
-    if expected and not _has_column_type(expected.type, dataset, dataset.roles.expected):
-        faults += _misfits(dataset, expected, "expected", task.name)
+    takes = ("input", input_type(task), "takes"), ("expected", typed(task.expects), "is for datasets that expect")
+    for part, type, verb in takes:
+        if type is not None and not _has_column_type(type.type, dataset, getattr(dataset.roles, part)):
+            misfits = ((e.index, fault) for e in dataset if (fault := type.fault(getattr(e, part))))
+            faults += [
+                Fault(f"_index_ {index}, {part}", f"{fault}; task {task.name!r} {verb} {type.name}")
+                for index, fault in itertools.islice(misfits, SHOWN_FAULTS)
+            ]
     if faults:
         raise DataError(faults)
-
-
-def _misfits(dataset: Dataset, type: Typed, what: str, name: str) -> list[Fault]:
-    """The first examples whose input, or expected value, is not of a type."""
-    values = ((example.index, getattr(example, what)) for example in dataset)
-    found = list(itertools.islice(misfits(values, type, what), SHOWN_FAULTS))
-    verb = "takes" if what == "input" else "is for datasets that expect"
-    return [Fault(fault.where, f"{fault.message}; task {name!r} {verb} {type.name}") for fault in found]
 
 
 def _has_column_type(type: Any, dataset: Dataset, role: Any) -> bool:

@@ -6,7 +6,7 @@ Nothing here imports NumPy or Arrow.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -70,12 +70,17 @@ def answers(items: list[dict[str, Any]] | None, n: int, in_lists: bool) -> list[
     """The n responses of a row, best first; each a list of items, possibly empty, if the task declares items."""
     if items is None:
         return None
-    values = [in_reading_order(orjson.loads(item["value"])) for item in items]
+    values = ((item["_response_index_"], in_reading_order(orjson.loads(item["value"]))) for item in items)
+    return by_response(values, n, in_lists)
+
+
+def by_response(items: Iterable[tuple[int, Any]], n: int, in_lists: bool) -> list[Any]:
+    """The n responses whose items these are, each with the number of its response."""
     if not in_lists:
-        return values
+        return [value for _, value in items]
     lists: list[Any] = [[] for _ in range(n)]
-    for item, value in zip(items, values, strict=True):
-        lists[item["_response_index_"]].append(value)
+    for number, value in items:
+        lists[number].append(value)
     return lists
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from numbers import Integral
-from typing import Any, Final, TypedDict
+from typing import Annotated, Any, TypedDict
 
-from evaluand.core.errors import SpecError
+from evaluand.core.errors import SpecError, described
+from evaluand.core.parameters import Text, Within
+from evaluand.run.parameters import check_parameters
 from evaluand.store.store import check_name
 
 
@@ -37,11 +37,7 @@ class Repetition:
         return {part.name: getattr(self, part.name) for part in fields(Repetition)}
 
     def __post_init__(self) -> None:
-        for part in fields(self):
-            value, (kind, wanted) = getattr(self, part.name), _VALUES[str(part.type)]
-            is_other = not isinstance(value, kind) or (kind is Integral and (isinstance(value, bool) or value < 1))
-            if value is not part.default and is_other:
-                raise SpecError(f"{part.name} must be {wanted}, not {reprlib.repr(value)}")
+        check_parameters(self)
         if self.fresh and self.keep_answers:
             raise SpecError("fresh repeats the answers that keep_answers takes over; give one of them")
 
@@ -56,40 +52,39 @@ class StepRequest(Repetition):
         origin: where the request came from, for provenance.
     """
 
-    name: str | None = None
-    resume: str | None = None
+    name: Text | None = None
+    resume: Text | None = None
     origin: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not isinstance(self.origin, Mapping | None):
+            raise SpecError(f"origin: is {described(self.origin)}; give a mapping, or leave it out")
         if self.name is not None:
             check_name(self.name)
 
 
 @dataclass(frozen=True, kw_only=True)
-class LimitedRepetition(Repetition):
-    """What is done again, of the first examples only.
+class Request(StepRequest):
+    """What is asked of a step over examples.
 
     Attributes:
-        limit: how many.
+        limit: how many of the examples, from the first on.
     """
 
-    limit: int | None = None
+    limit: Annotated[int, Within(1)] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(LimitedRepetition, StepRequest):
-    """What is asked of a step over examples."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PathRequest(LimitedRepetition):
+class PathRequest(Repetition):
     """What is asked of a whole path.
 
     Attributes:
+        limit: how many of the examples, from the first on.
         calls: whether tasks may be called; if not, their stored runs are graded.
     """
 
+    limit: Annotated[int, Within(1)] | None = None
     calls: bool = True
 
 
@@ -102,23 +97,14 @@ class ExperimentRequest(PathRequest):
         resume: the kind and the id of its run or evaluation that is open, to continue it.
     """
 
-    only: str | None = None
+    only: Text | None = None
     resume: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.resume is not None and [type(part) for part in self.resume] != [str, str]:
-            raise SpecError(f"resume must be a kind and an id, not {reprlib.repr(self.resume)}")
-
-
-_VALUES: Final[Mapping[str, tuple[Any, str]]] = {
-    "bool": (bool, "True or False"),
-    "int | None": (Integral, "an integer of at least 1"),
-    "str | None": (str, "a text"),
-    "Mapping[str, Any] | None": (Mapping, "a mapping"),
-    "tuple[str, str] | None": (tuple, "a kind and an id"),
-}
-"""The type of a field, as it is written → the type of a value besides the default, and what it must be in words."""
+        is_pair = isinstance(self.resume, tuple) and [*map(type, self.resume)] == [str, str]
+        if self.resume is not None and not is_pair:
+            raise SpecError(f"resume: is {described(self.resume)}; give a kind and an id, or leave it out")
 
 
 # The same for type checkers, which cannot read keywords from a record

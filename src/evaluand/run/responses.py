@@ -35,10 +35,12 @@ from evaluand.engine.outcome import Failure, Outcome
 from evaluand.engine.reuse import Inputs
 from evaluand.models.usage import Spending
 from evaluand.models.usage_total import RowUsage
+from evaluand.run.excerpts import by_response
 from evaluand.run.task import Candidates, Recorded
 from evaluand.store import tables
 from evaluand.store.store import Manifest, Store, drafted, journalled, now
 from evaluand.store.tables import BATCH_ROWS, COMPLETED, FAILED, SKIPPED
+from evaluand.trace.spans import STATUSES
 from evaluand.trace.traces import Trace
 
 LANE = "responses"
@@ -278,12 +280,7 @@ def _item_texts(column: pa.Array) -> Iterator[Texts | None]:
 
 
 def _answers(texts: Texts, n: int, items: bool) -> list[Any]:
-    if not items:
-        return [identity.decode(text) for _, text in texts]
-    answers: list[Any] = [[] for _ in range(n)]
-    for number, text in texts:
-        answers[number].append(identity.decode(text))
-    return answers
+    return by_response(((number, identity.decode(text)) for number, text in texts), n, items)
 
 
 def spans_of(store: Store, manifest: Manifest) -> Iterator[pa.RecordBatch]:
@@ -314,12 +311,9 @@ def span_rows(batch: pa.RecordBatch) -> Iterator[tuple[int, int, list[Any]]]:
     columns = [c.cast(pa.int64()) if pa.types.is_duration(c.type) else c for c in columns]
     for row in zip(*(c.to_pylist() for c in columns), strict=True):
         index, replication, number, parent, name, kind, start, duration, status, *texts = row
-        code = _SPAN_STATUSES.index(status)
+        code = STATUSES.index(status)
         values = [None if text is None else Fragment(text) for text in texts]
         yield index, replication, [number, parent, name, kind, start, duration, code, *values]
-
-
-_SPAN_STATUSES = ("unset", "ok", "error")
 
 
 def seal(
@@ -367,7 +361,12 @@ def seal(
                 if len(record) > N_FIELDS:
                     inputs.add(record[0], record[N_FIELDS:])
             seen = [*map(bytes.fromhex, digests)]
-            head = [index, replication, folds, seen, statuses, failures, _item_column(texts), ns]
+            given = [item for items in texts for item in items or ()]
+            numbers, answers = [number for number, _ in given], [text for _, text in given]
+            answered = _item_column(
+                numbers, answers, [len(items or ()) for items in texts], [items is None for items in texts]
+            )
+            head = [index, replication, folds, seen, statuses, failures, answered, ns]
             draft.append("responses", tables.batch_of([*head, attempts, usages, started, durations], tables.RESPONSES))
             if any(traces):
                 of, spans = span_columns(traces)
@@ -386,13 +385,11 @@ def span_columns(traces: Sequence[Sequence[Any] | None]) -> tuple[np.ndarray, li
     """
     owners = np.repeat(np.arange(len(traces)), [len(trace or ()) for trace in traces])
     *columns, statuses, inputs, outputs, attributes, events = zip(*chain(*filter(None, traces)), strict=True)
-    texts = [_cell_column(cells) for cells in (inputs, outputs, attributes, events)]
-    return owners, [*columns, [_SPAN_STATUSES[status] for status in statuses], *texts]
-
-
-def _cell_column(values: Sequence[Any]) -> pa.Array:
-    texts = [None if value is None else identity.canonical_text(value) for value in values]
-    return pa.array(texts, pa.string())
+    texts = [
+        pa.array([None if value is None else identity.canonical_text(value) for value in cells], pa.string())
+        for cells in (inputs, outputs, attributes, events)
+    ]
+    return owners, [*columns, [STATUSES[status] for status in statuses], *texts]
 
 
 def seal_recorded(
@@ -441,15 +438,11 @@ def recorded_batch(columns: Mapping[str, pa.Array], answers: pa.Array) -> pa.Rec
         answers: canonical texts.
     """
     has_answer = np.asarray(answers.is_valid())
-    attempts = pc.equal(columns["status"], COMPLETED)
     given = answers.drop_null().cast(pa.string())
-    item = pa.StructArray.from_arrays([pa.array(np.zeros(len(given), np.int64)), given], fields=[*tables.RESPONSE_ITEM])
-    offsets = pa.array(np.concatenate([[0], np.cumsum(has_answer)]).astype(np.int32))
-    type_ = tables.RESPONSES.field("responses").type
     made = {
-        "responses": pa.ListArray.from_arrays(offsets, item, mask=pa.array(~has_answer)).cast(type_),
+        "responses": _item_column(np.zeros(len(given), np.int64), given, has_answer, ~has_answer),
         "n_responses": pa.array(has_answer.astype(np.int32)),
-        "attempts": attempts.cast(pa.int32()),
+        "attempts": pc.equal(columns["status"], COMPLETED).cast(pa.int32()),
     }
     made |= {name: values.cast(tables.RESPONSES.field(name).type) for name, values in columns.items()}
     arrays = [made[f.name] if f.name in made else pa.nulls(len(answers), f.type) for f in tables.RESPONSES]
@@ -467,17 +460,14 @@ def row_digest(index: int, replication: int, fold: int | None, content: bytes) -
     return orjson.dumps((index, replication, fold)) + content
 
 
-def _item_column(texts: Sequence[Texts | None]) -> pa.Array:
-    """The inverse of `_item_texts`."""
-    numbers = pa.array([number for items in texts if items for number, _ in items], pa.int64())
-    values = pa.array([text for items in texts if items for _, text in items], pa.string())
-    struct = pa.StructArray.from_arrays([numbers, values], fields=list(tables.RESPONSE_ITEM))
-    lengths = np.array([len(items) if items else 0 for items in texts])
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    missing = pa.array([items is None for items in texts])
-    return pa.ListArray.from_arrays(pa.array(offsets), struct, mask=missing).cast(
-        tables.RESPONSES.field("responses").type
+def _item_column(numbers: Any, texts: Any, lengths: Any, missing: Any) -> pa.Array:
+    """The column of responses, from the number and text of all items, and how many each row has; see `Texts`."""
+    struct = pa.StructArray.from_arrays(
+        [pa.array(numbers, pa.int64()), pa.array(texts, pa.string())], fields=[*tables.RESPONSE_ITEM]
     )
+    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
+    made = pa.ListArray.from_arrays(offsets, struct, mask=pa.array(missing))
+    return made.cast(tables.RESPONSES.field("responses").type)
 
 
 def _content(status: str, error: dict[str, Any] | None, texts: Texts | None, n: int, items: bool) -> bytes:

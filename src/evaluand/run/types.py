@@ -11,13 +11,11 @@ import inspect
 import json
 import sys
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
-
-from evaluand.core.errors import Fault
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -72,27 +70,24 @@ class Typed:
         return None
 
 
+def _cached_by_type(make: Callable[[Any], Made]) -> Callable[[Any], Made]:
+    """A function of a type, whose results are kept."""
+    cached = functools.lru_cache(512)(make)
+
+    @functools.wraps(make)
+    def find(type: Any) -> Made:
+        try:
+            hash(type)
+        except TypeError:  # an annotation that cannot be hashed
+            return make(type)
+        return cached(type)
+
+    return find
+
+
+@_cached_by_type
 def typed(type: Any) -> Typed | None:
     """The `Typed` of a type; None if it admits anything, or pydantic does not support it."""
-    return _cached(_typed, type)
-
-
-def adapter_of(type: Any) -> "TypeAdapter[Any]":
-    """The pydantic adapter of a type, lenient by default; a type variable admits anything."""
-    return _cached(_adapter, type)
-
-
-def _cached(make: Callable[[Any], Made], type: Any) -> Made:
-    """The cached result for a type."""
-    try:
-        hash(type)
-    except TypeError:  # an annotation that cannot be hashed
-        return make.__wrapped__(type)  # type: ignore[attr-defined, no-any-return]
-    return make(type)
-
-
-@functools.lru_cache(512)
-def _typed(type: Any) -> Typed | None:
     if type in (None, Any, object) or isinstance(type, str | TypeVar | typing.ForwardRef):
         return None
     from pydantic import PydanticUserError
@@ -103,8 +98,9 @@ def _typed(type: Any) -> Typed | None:
         return None
 
 
-@functools.lru_cache(512)
-def _adapter(type: Any) -> "TypeAdapter[Any]":
+@_cached_by_type
+def adapter_of(type: Any) -> "TypeAdapter[Any]":
+    """The pydantic adapter of a type, lenient by default; a type variable admits anything."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(Any if isinstance(type, TypeVar) else type)
@@ -141,24 +137,18 @@ def hints(function: Callable[..., Any], owner: type | None = None) -> dict[str, 
     function = inspect.unwrap(function)
     if not inspect.isroutine(function) and not inspect.isclass(function):  # an object that is called
         function = type(function).__call__
-    annotations = getattr(function, "__annotations__", {})
-    names = getattr(function, "__globals__", {})
+    return _resolved(getattr(function, "__annotations__", {}), getattr(function, "__globals__", {}), owner)
+
+
+def _resolved(annotations: Mapping[str, Any], names: Mapping[str, Any], owner: type | None) -> dict[str, Any]:
     read: dict[str, Any] = {}
     for name, annotation in annotations.items():
-        one = SimpleNamespace(__annotations__={name: annotation})
+        alone = SimpleNamespace(__annotations__={name: annotation})
         try:
-            read |= typing.get_type_hints(one, names, dict(vars(owner)) if owner else None, include_extras=True)
+            read |= typing.get_type_hints(alone, dict(names), dict(vars(owner)) if owner else None, include_extras=True)
         except Exception:  # a name known only to type checkers, or not a type
             continue
     return read
-
-
-def misfits(values: Iterable[tuple[int, Any]], type: Typed, what: str) -> Iterator[Fault]:
-    """Report the values that are not of a type; `values` are pairs of `_index_` and value, called `what`."""
-    for index, value in values:
-        fault = type.fault(value)
-        if fault is not None:
-            yield Fault(f"_index_ {index}, {what}", fault)
 
 
 def _resolve(argument: Any, cls: type) -> Any:
@@ -166,10 +156,7 @@ def _resolve(argument: Any, cls: type) -> Any:
         return argument
     text = argument if isinstance(argument, str) else argument.__forward_arg__
     names = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
-    try:
-        return typing.get_type_hints(SimpleNamespace(__annotations__={"it": text}), dict(names), dict(vars(cls)))["it"]
-    except Exception:  # as for annotations
-        return argument
+    return _resolved({"it": text}, names, cls).get("it", argument)
 
 
 def _substitute(argument: Any, bound: Mapping[Any, Any]) -> Any:

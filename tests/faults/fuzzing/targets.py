@@ -393,9 +393,9 @@ def import_predictions(content: bytes, folder: Path) -> int:
     dataset = Dataset.from_file(EXPERIMENT / "data.csv", input="text", id="id")
     response = {"prediction": "prediction", "confidence": "confidence"}
     task = RecordedTask(path=str(folder / "predictions.csv"), response=response, by="id", key="id")
-    run = Runner(MemoryStore()).run(task, dataset, replications=task.repeats)
-    if sum(run.counts.values()) != len(dataset) * task.repeats:
-        raise AssertionError(f"{run.counts} of {len(dataset)} examples, {task.repeats} times")
+    run = Runner(MemoryStore()).run(task, dataset, replications=task.outputs.repeats)
+    if sum(run.counts.values()) != len(dataset) * task.outputs.repeats:
+        raise AssertionError(f"{run.counts} of {len(dataset)} examples, {task.outputs.repeats} times")
     return run.counts.get("completed", 0)
 
 

@@ -31,7 +31,7 @@ from evaluand.predictions.columns.scoring import check_groups
 from evaluand.predictions.options import MOST_GROUPS
 from evaluand.predictions.result import SystemScores, Values
 from evaluand.predictions.steps import Results, Steps
-from evaluand.run.tasks.recorded import RecordedTask
+from evaluand.run.tasks.recorded import GivenTask
 from evaluand.store.store import MemoryStore, Store
 
 NAMES: Final = {
@@ -157,7 +157,7 @@ class _GradedImages:
     def _steps(self, name: str, *, kept: bool) -> Steps:
         truth, shape = self.truth, self.shape
         tasks = {
-            system: RecordedTask.from_texts(system, partial(_outputs, own, shape, kept))
+            system: GivenTask.from_texts(system, partial(_outputs, own, shape, kept))
             for system, own in self.systems.items()
         }
         dataset = _dataset(truth, truth.described(shape) if kept else truth.counts().tolist(), self.attributes)

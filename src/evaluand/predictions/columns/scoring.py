@@ -42,7 +42,7 @@ from evaluand.predictions.options import ColumnOptions, as_tuple, reads_text
 from evaluand.predictions.result import SystemScores, Values
 from evaluand.predictions.steps import Results, Steps
 from evaluand.predictions.unsaved import ColumnStore
-from evaluand.run.tasks.recorded import RecordedTask
+from evaluand.run.tasks.recorded import GivenTask
 from evaluand.store.store import Store
 from evaluand.store.tables import SHARD_ROWS
 
@@ -300,7 +300,7 @@ class GradedColumns:
         return self._steps(name).run(store, known_scores=known, progress=progress)
 
     def _steps(self, name: str) -> Steps:
-        outputs = {each.name: RecordedTask.from_texts(each.name, each.columns.output_texts) for each in self._systems}
+        outputs = {each.name: GivenTask.from_texts(each.name, each.columns.output_texts) for each in self._systems}
         return Steps(name, self._dataset(), outputs, {SCORER: self._scorer}, self.measures, origin=self._origin)
 
     @cached_property

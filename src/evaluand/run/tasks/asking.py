@@ -9,17 +9,15 @@ from evaluand.core.errors import EvaluandError, ParameterError
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.data.dataset import Dataset
 from evaluand.models.chat_model import RETRIES, ChatModel
+from evaluand.run.parameters import Place, check_parameters
 from evaluand.run.task import Input, Output, Task
 from evaluand.run.tasks.conversation import (
     EXAMPLES,
     Conversation,
     FewShot,
     MessageTemplate,
-    Place,
     Shot,
-    known_names,
     read_template,
-    unseen_columns,
 )
 
 
@@ -53,18 +51,13 @@ class AskingTask(Task[Input, Output]):
 class PromptedTask(AskingTask[Any, Any]):
     """A task whose messages are made from templates, and which reports all faults of its parameters at once."""
 
+    system: str | None
     examples: FewShot | None
     folder: str
 
     def __post_init__(self) -> None:
-        faults = [*self._faults()]
-        if not faults:
-            try:
-                _ = self._templates
-            except ParameterError as error:
-                faults += error.faults
-        if faults:
-            raise ParameterError(faults)
+        check_parameters(self, self._faults())
+        _ = self._templates
 
     def prepare(self, dataset: Dataset) -> None:
         """Raise a SpecError if the model cannot be used, or the task does not fit the dataset; lists every fault."""
@@ -73,21 +66,18 @@ class PromptedTask(AskingTask[Any, Any]):
             super().prepare(dataset)
         except ParameterError as error:
             faults += ((("model", *place), message) for place, message in error.faults)
-        faults += self._misfits(dataset)
+        faults += self._conversation.faults(dataset)
         if faults:
             raise ParameterError(faults)
 
-    def _misfits(self, dataset: Dataset) -> Iterator[tuple[Place, str]]:
-        """What the task needs and the dataset does not have."""
-        yield from self._conversation.faults(known_names(dataset), unseen_columns(dataset))
-
     @abstractmethod
     def _faults(self) -> Iterator[tuple[Place, str]]:
-        """What is wrong with the parameters, apart from the templates."""
+        """What is wrong with the parameters, apart from the templates and what breaks an annotation."""
 
-    @abstractmethod
     def _texts(self) -> Iterator[tuple[str, str, Place]]:
         """Role, text and place among the parameters of every template."""
+        if self.system is not None:
+            yield "system", self.system, ("system",)
 
     @cached_property
     def _templates(self) -> list[MessageTemplate]:
@@ -115,8 +105,8 @@ class PromptedTask(AskingTask[Any, Any]):
             shown = [self._shot_to_show(shot, number) for number, shot in enumerate(shots)]
         except EvaluandError as error:
             raise ParameterError([((EXAMPLES,), line) for line in str(error).split("\n")]) from None
-        draw = None if self.examples is None else self.examples.draw
-        return Conversation(self._templates, shots=shown, draw=draw, **self._conversation_options)
+        drawn = self.examples if self.examples is not None and self.examples.per_row else None
+        return Conversation(self._templates, shots=shown, drawn=drawn, **self._conversation_options)
 
     def _shot_to_show(self, shot: Shot, number: int) -> Shot:
         """The answered example in the form in which messages show it."""

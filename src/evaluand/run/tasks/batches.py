@@ -28,7 +28,7 @@ _FEWEST_SINGLE = 5
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class BatchRow:
     """The row of one call.
 
@@ -36,6 +36,7 @@ class BatchRow:
         row: the JSON of an object with its `_index_`.
         pace: the rate limit for further requests, if a batch is refused.
         notes: counts of ignored outputs by kind; the call logs them while its span is open.
+        answer: the output, or the error in its place, once it is known.
     """
 
     index: int
@@ -43,15 +44,27 @@ class BatchRow:
     row: bytes
     pace: RateLimit | None = None
     notes: dict[str, int] = field(default_factory=dict)
+    answer: asyncio.Future[Any] = field(init=False)
+
+    def settle(self, output: Any) -> None:
+        """Sets the output or the error, unless the call has ended meanwhile."""
+        if self.answer.done():
+            return
+        if isinstance(output, asyncio.CancelledError):
+            self.answer.cancel()
+        elif isinstance(output, BaseException):
+            self.answer.set_exception(_copy_error(output))
+        else:
+            self.answer.set_result(output)
 
 
-_Pair = tuple[BatchRow, asyncio.Future[Any]]
+_Outcome = dict[int, Any] | Exception
+"""The outputs of some rows by `_index_`, or why there are none."""
 
 
 @dataclass
 class _Batch:
     rows: list[BatchRow] = field(default_factory=list)
-    answers: list[asyncio.Future[Any]] = field(default_factory=list)
     sending: asyncio.Task[None] | None = None
 
 
@@ -88,15 +101,14 @@ class Batches:
         if batch is None:
             batch = self._waiting[key] = _Batch()
             loop.call_later(LINGER, self._start, key, batch)
-        answer: asyncio.Future[Any] = loop.create_future()
+        row.answer = loop.create_future()
         batch.rows.append(row)
-        batch.answers.append(answer)
         if len(batch.rows) >= self.size:
             self._start(key, batch)
         try:
-            return await answer
+            return await row.answer
         finally:
-            if batch.sending is not None and all(each.done() for each in batch.answers):
+            if batch.sending is not None and all(row.answer.done() for row in batch.rows):
                 batch.sending.cancel()  # no call waits for it any more
 
     def _start(self, key: tuple[asyncio.AbstractEventLoop, int], batch: _Batch) -> None:
@@ -105,91 +117,75 @@ class Batches:
             batch.sending = asyncio.ensure_future(self._exchange(batch))
 
     async def _exchange(self, batch: _Batch) -> None:
-        pairs = list(zip(batch.rows, batch.answers, strict=True))
-        try:
-            await self._settle(pairs)
-        except BaseException as error:
-            for _, answer in pairs:
-                _set_answer(answer, error)
-            if not isinstance(error, Exception):
-                raise
-
-    async def _settle(self, pairs: Sequence[_Pair]) -> None:
         """Set the output or the error of each row that still waits.
 
         A refused batch, or one with an invalid answer, is sent again in halves, so that a bad row fails only itself:
         k bad rows of n cost about 2 k log₂ n further requests, and fewer than 2 n. If both halves have an invalid
         answer too, some rows are sent singly; if none of them has another answer, the service is at fault, and all
         rows fail after about 2 log₂ n requests.
-
-        Raises:
-            BadRequest: it ends everything.
         """
-        outcome = await self._request(pairs)
-        if isinstance(outcome, BadAnswer) and _may_be_of_one_row(outcome) and len(pairs) >= _SAMPLED:
-            return await self._halve(pairs, outcome, sample=True)
-        await self._set_outcome(pairs, outcome)
+        try:
+            outcome = await self._request(batch.rows)
+            may_sample = isinstance(outcome, BadAnswer) and len(batch.rows) >= _SAMPLED
+            await self._settle(batch.rows, outcome, may_sample=may_sample)
+        except BaseException as error:
+            for row in batch.rows:
+                row.settle(error)
+            if not isinstance(error, Exception):
+                raise
 
-    async def _request(self, pairs: Sequence[_Pair]) -> dict[int, Any] | Exception:
-        """The outputs of the rows that still wait, or why there are none."""
-        pairs = [(row, answer) for row, answer in pairs if not answer.done()]
-        if not pairs:
+    async def _request(self, rows: Sequence[BatchRow], *, is_repeated: bool = False) -> _Outcome:
+        """The outcome of the rows that still wait."""
+        if is_repeated and (pace := rows[0].pace):
+            await pace.wait_async()
+        if not (waiting := _waiting(rows)):
             return {}
         try:
-            return self._outputs(pairs, await self._send(b"[" + b",".join(row.row for row, _ in pairs) + b"]"))
+            return self._outputs(waiting, await self._send(b"[" + b",".join(row.row for row in waiting) + b"]"))
         except Exception as error:
             return error
 
-    async def _set_outcome(self, pairs: Sequence[_Pair], outcome: dict[int, Any] | Exception) -> None:
-        if isinstance(outcome, Exception) and len(pairs) > 1 and _may_be_of_one_row(outcome):
-            return await self._halve(pairs, outcome)
-        for row, answer in pairs:
-            if not answer.done():
-                _set_answer(answer, outcome if isinstance(outcome, Exception) else outcome[row.index])
+    async def _settle(self, rows: Sequence[BatchRow], outcome: _Outcome, *, may_sample: bool = False) -> None:
+        if isinstance(outcome, Exception) and len(rows) > 1 and _may_be_of_one_row(outcome):
+            return await self._halve(_waiting(rows), outcome, may_sample)
+        for row in _waiting(rows):
+            row.settle(outcome if isinstance(outcome, Exception) else outcome[row.index])
         outputs = [outcome] if isinstance(outcome, Exception) else list(outcome.values())
         if self._stops and outputs and isinstance(outputs[0], BadRequest):
             raise outputs[0]
 
-    async def _halve(self, pairs: Sequence[_Pair], error: Exception, sample: bool = False) -> None:
-        pairs = [(row, answer) for row, answer in pairs if not answer.done()]
-        middle = len(pairs) // 2
-        halves = [half for half in (pairs[:middle], pairs[middle:]) if half]
+    async def _halve(self, rows: Sequence[BatchRow], error: Exception, may_sample: bool) -> None:
+        middle = len(rows) // 2
+        halves = [half for half in (rows[:middle], rows[middle:]) if half]
         if self._stops and isinstance(error, BadRequest):
             for half in halves:
-                await self._set_outcome(half, await self._request_again(half))
+                await self._settle(half, await self._request(half, is_repeated=True))
             return
-        outcomes = await asyncio.gather(*map(self._request_again, halves))
-        if (
-            sample
-            and all(_are_alike(outcome, error) for outcome in outcomes)
-            and await self._fails_singly(pairs, error)
-        ):
-            for _, answer in pairs:
-                _set_answer(answer, error)
+        outcomes = await self._request_all(halves)
+        is_alike = may_sample and all(_are_alike(outcome, error) for outcome in outcomes)
+        if is_alike and await self._fails_singly(rows, error):
+            for row in rows:
+                row.settle(error)
             return
         for half, outcome in zip(halves, outcomes, strict=True):
-            await self._set_outcome(half, outcome)
+            await self._settle(half, outcome)
 
-    async def _fails_singly(self, pairs: Sequence[_Pair], error: Exception) -> bool:
+    async def _fails_singly(self, rows: Sequence[BatchRow], error: Exception) -> bool:
         """Whether some rows, sent singly, all have an answer as invalid as that of the batch; sets their outcomes."""
-        places = _spread_places(len(pairs))
-        for together in (places[:2], places[2:]):
-            rows = [[pairs[place]] for place in together]
-            outcomes = await asyncio.gather(*map(self._request_again, rows))
-            for row, outcome in zip(rows, outcomes, strict=True):
-                await self._set_outcome(row, outcome)
+        chosen = [[rows[place]] for place in _spread_places(len(rows))]
+        for together in (chosen[:2], chosen[2:]):
+            outcomes = await self._request_all(together)
+            for row, outcome in zip(together, outcomes, strict=True):
+                await self._settle(row, outcome)
             if not all(_are_alike(outcome, error) for outcome in outcomes):
                 return False
         return True
 
-    async def _request_again(self, pairs: Sequence[_Pair]) -> dict[int, Any] | Exception:
-        if pace := pairs[0][0].pace:
-            await pace.wait_async()
-        return await self._request(pairs)
+    async def _request_all(self, parts: Sequence[Sequence[BatchRow]]) -> list[_Outcome]:
+        return await asyncio.gather(*(self._request(part, is_repeated=True) for part in parts))
 
-    def _outputs(self, pairs: Sequence[_Pair], answer: Any) -> dict[int, Any]:
+    def _outputs(self, rows: Sequence[BatchRow], answer: Any) -> dict[int, Any]:
         """`_index_` → the output of each row in an answer, or the error in its place."""
-        rows = [row for row, _ in pairs]
         found: dict[int, list[Any]] = {row.index: [] for row in rows}
         foreign: list[int | None] = []
         for index, output in _elements(answer):
@@ -197,18 +193,18 @@ class Batches:
                 found[index].append(output)
             else:
                 foreign.append(index)
+        if foreign and self.on_foreign == "fail":
+            listed = ["none" if index is None else str(index) for index in foreign[:_MAX_LISTED]]
+            if len(foreign) > _MAX_LISTED:
+                listed.append("…")
+            raise BadAnswer(
+                f"the answer to {plural(len(rows), 'row')} has {plural(len(foreign), 'output')} for an {INDEX} that"
+                f" was not requested: {', '.join(listed)}",
+                code="foreign",
+            )
         if foreign:
-            if self.on_foreign == "fail":
-                listed = ["none" if index is None else str(index) for index in foreign[:_MAX_LISTED]]
-                if len(foreign) > _MAX_LISTED:
-                    listed.append("…")
-                raise BadAnswer(
-                    f"the answer to {plural(len(rows), 'row')} has {plural(len(foreign), 'output')} for an {INDEX} that"
-                    f" was not requested: {', '.join(listed)}",
-                    code="foreign",
-                )
-            waiting = next((row for row, answer in pairs if not answer.done()), rows[0])  # some may have timed out
-            waiting.notes["foreign_outputs"] = len(foreign)
+            noted = next(iter(_waiting(rows)), rows[0])  # some may have timed out
+            noted.notes["foreign_outputs"] = len(foreign)
         return {row.index: self._single_output(found[row.index], row) for row in rows}
 
     def _single_output(self, outputs: list[Any], row: BatchRow) -> Any:
@@ -230,9 +226,21 @@ def _may_be_of_one_row(error: Exception) -> bool:
     return isinstance(error, BadAnswer) and error.code in _FAULTS_OF_A_ROW
 
 
-def _are_alike(outcome: dict[int, Any] | Exception, error: Exception) -> bool:
+def _are_alike(outcome: _Outcome, error: Exception) -> bool:
     """Whether an outcome is an error for the same reason."""
     return isinstance(outcome, BadAnswer) and isinstance(error, BadAnswer) and outcome.code == error.code
+
+
+def _waiting(rows: Sequence[BatchRow]) -> Sequence[BatchRow]:
+    return [row for row in rows if not row.answer.done()]
+
+
+def _copy_error(error: BaseException) -> BaseException:
+    """A copy of an error, so that each call raises its own; the error itself if it cannot be copied."""
+    try:
+        return copy.copy(error)
+    except Exception:
+        return error
 
 
 def _spread_places(rows: int) -> list[int]:
@@ -252,22 +260,3 @@ def _elements(answer: Any) -> Iterator[tuple[int | None, Any]]:
         else:
             rest = {name: value for name, value in element.items() if name != INDEX}
             yield element[INDEX], rest.get(RESPONSES, rest)
-
-
-def _set_answer(answer: asyncio.Future[Any], output: Any) -> None:
-    if answer.done():
-        return
-    if isinstance(output, asyncio.CancelledError):
-        answer.cancel()
-    elif isinstance(output, BaseException):
-        answer.set_exception(_copy_error(output))
-    else:
-        answer.set_result(output)
-
-
-def _copy_error(error: BaseException) -> BaseException:
-    """A copy of an error, so that each call raises its own; the error itself if it cannot be copied."""
-    try:
-        return copy.copy(error)
-    except Exception:
-        return error

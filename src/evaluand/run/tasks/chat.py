@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from evaluand.core.errors import SpecError, TaskError, kind_of
 from evaluand.core.fingerprint import Identity, code_identity
+from evaluand.core.parameters import Text, Within
 from evaluand.data.schema.data import Schema
 from evaluand.data.schema.values import ValueSchema
 from evaluand.models.chat_model import ChatModel
 from evaluand.models.tools import Tool, read_tools
+from evaluand.run.parameters import Place
 from evaluand.run.tasks.asking import PromptedTask
-from evaluand.run.tasks.conversation import IMAGES, INPUT, ROLES, FewShot, Place
+from evaluand.run.tasks.conversation import IMAGES, INPUT, ROLES, FewShot
 from evaluand.run.tasks.tool_calls import converse
 from evaluand.trace.spans import TaskSpan
 
@@ -59,14 +61,14 @@ class ChatTask(PromptedTask):
 
     model: ChatModel
     _: KW_ONLY
-    prompt: str | None = None
-    system: str | None = None
+    prompt: Text | None = None
+    system: Text | None = None
     messages: Sequence[Mapping[str, Any]] = ()
-    history: str | None = None
+    history: Text | None = None
     images: Sequence[str] = ()
     examples: FewShot | None = None
     tools: Sequence[Any] = ()
-    max_turns: int = 10
+    max_turns: Annotated[int, Within(1)] = 10
     version: str | None = None
     response_schema: Any = None
     folder: str = ""
@@ -129,8 +131,7 @@ class ChatTask(PromptedTask):
         return {"history": self.history, "images": self.images}
 
     def _texts(self) -> Iterator[tuple[str, str, Place]]:
-        if self.system is not None:
-            yield "system", self.system, ("system",)
+        yield from super()._texts()
         for number, message in enumerate(self.messages):
             yield message["role"], message["content"], ("messages", number, "content")
         if self.prompt is not None:
@@ -139,18 +140,12 @@ class ChatTask(PromptedTask):
             yield "user", _WHOLE_INPUT, ("prompt",)
 
     def _faults(self) -> Iterator[tuple[Place, str]]:
-        for name in ("prompt", "system", "history"):
-            value = getattr(self, name)
-            if value is not None and not isinstance(value, str):
-                yield (name,), f"is {kind_of(value)}; give text"
         if isinstance(self.images, str) or not all(isinstance(name, str) for name in self.images):
             yield (IMAGES,), "is no list of columns"
         if self.messages and self.prompt is not None:
             yield ("prompt",), "and messages exclude each other; make it the last of the messages"
         for number, message in enumerate(self.messages):
             yield from _message_faults(message, ("messages", number))
-        if type(self.max_turns) is not int or self.max_turns < 1:
-            yield ("max_turns",), f"is {self.max_turns!r}; give an integer of at least 1"
         try:
             if without := [tool.name for tool in self._tools if tool.function is None]:
                 yield ("tools",), f"{without[0]} has no function to call"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 from evaluand.core import identity
 from evaluand.core.errors import TaskError, kind_of
@@ -26,7 +26,6 @@ Answer = Literal["letter", "number", "text", "one_hot"]
 """How a dataset states the right option: its letter, its number from 0, its text, or a list with 1 for it and 0 for the
 others."""
 
-ANSWERS: Final = get_args(Answer)
 MOST: Final = len(ascii_uppercase)
 """How many options a question can have, as there are letters."""
 

@@ -5,15 +5,17 @@ Nothing is lost or changed: the joined chunks are the text.
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Literal, get_args
+from typing import Annotated, Any, ClassVar, Final, Literal, get_args
 
 from pydantic.json_schema import SkipJsonSchema
 
-from evaluand.core.errors import ParameterError
 from evaluand.core.fingerprint import Identity, code_identity
+from evaluand.core.parameters import Within
 from evaluand.core.text.retrieval import count_tokens
+from evaluand.run.parameters import check_parameters
 from evaluand.run.task import Task
 from evaluand.trace.spans import TaskSpan
 
@@ -56,7 +58,7 @@ class Chunk(Task[str, list[str]]):
         ['It rains. It pours. ', 'The old man is ', 'snoring.']
     """
 
-    max_length: int = 2000
+    max_length: Annotated[int, Within(1)] = 2000
     unit: Unit | SkipJsonSchema[Callable[[str], int]] = "characters"
     output_schema: Any = field(default=None, kw_only=True)
 
@@ -65,10 +67,10 @@ class Chunk(Task[str, list[str]]):
     items = True
 
     def __post_init__(self) -> None:
-        if type(self.max_length) is not int or self.max_length < 1:
-            raise ParameterError([(("max_length",), f"is {self.max_length!r}; give an integer of at least 1")])
-        if not callable(self.unit) and self.unit not in get_args(Unit):
-            raise ParameterError([(("unit",), f"is {self.unit!r}; give {' or '.join(map(repr, get_args(Unit)))}")])
+        known = callable(self.unit) or self.unit in get_args(Unit)
+        check_parameters(
+            self, [] if known else [(("unit",), f"is {self.unit!r}; give {' or '.join(map(repr, get_args(Unit)))}")]
+        )
 
     def do_run(self, input: str, task_span: TaskSpan) -> list[str]:
         return list(chunks(input, self.max_length, self.unit))
@@ -100,18 +102,11 @@ def _reach(text: str, begin: int, max_length: int, unit: Unit | Callable[[str], 
     if unit == "characters":
         return min(begin + max_length, len(text))
     length = unit if callable(unit) else _LENGTHS[unit]
-    fits, step = begin, 4 * max_length
-    while fits < len(text) and length(text[begin : min(fits + step, len(text))]) <= max_length:
-        fits = min(fits + step, len(text))
-        step *= 2
-    fails = min(fits + step, len(text)) + 1 if fits < len(text) else fits + 1
-    while fails - fits > 1:
-        middle = (fits + fails) // 2
-        if length(text[begin:middle]) <= max_length:
-            fits = middle
-        else:
-            fails = middle
-    return max(fits, begin + 1)
+    fits, end = begin, begin + 4 * max_length
+    while end < len(text) and length(text[begin:end]) <= max_length:
+        fits, end = end, end + 2 * (end - fits)
+    ends = range(fits + 1, min(end, len(text)) + 1)
+    return max(begin + 1, fits + bisect_right(ends, max_length, key=lambda end: length(text[begin:end])))
 
 
 def _pause(text: str, begin: int, reach: int) -> int:

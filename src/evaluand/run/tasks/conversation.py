@@ -12,15 +12,16 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError, ParameterError, SpecError, TaskError, alternatives, kind_of, plural
 from evaluand.core.files.regular import read_regular_file
+from evaluand.core.parameters import Within
 from evaluand.core.text.templates import Template, TemplateError
 from evaluand.data.dataset import Dataset
-
-Place = tuple[str | int, ...]
+from evaluand.models.messages import read_messages
+from evaluand.run.parameters import Place, check_parameters
 
 FILE: Final = "file:"
 """How a prompt begins that is in a file."""
@@ -84,7 +85,7 @@ class FewShot:
     _: KW_ONLY
     expected: str = "expected"
     input: str | Sequence[str] | Mapping[str, str] | None = None
-    n: int | None = None
+    n: Annotated[int, Within(1)] | None = None
     seed: int | None = None
     where: str | None = None
     per_row: bool = False
@@ -93,16 +94,11 @@ class FewShot:
 
     def __post_init__(self) -> None:
         faults: list[tuple[Place, str]] = []
-        if self.n is not None and (type(self.n) is not int or self.n < 1):
-            faults.append((("n",), f"is {self.n!r}; give an integer of at least 1"))
         if self.seed is not None and self.n is None:
             faults.append((("seed",), "draws some of the examples; give n too"))
-        if not isinstance(self.per_row, bool):
-            faults.append((("per_row",), f"is {kind_of(self.per_row)}; give true or false"))
-        elif self.per_row and self.seed is None:
+        if self.per_row and self.seed is None:
             faults.append((("per_row",), "draws examples for each row; give n and seed too"))
-        if faults:
-            raise ParameterError(faults)
+        check_parameters(self, faults)
 
     def read(self, folder: str) -> list[Shot]:
         """The examples, in the order in which they are shown; with `per_row` all that may be drawn.
@@ -127,32 +123,12 @@ class FewShot:
             raise DataError(f"{self.path}: example {unanswered[0]} has no {self.expected}; leave it out with where")
         return shots
 
-    @property
-    def draw(self) -> Draw | None:
-        """How they are drawn for each row; None if all rows see the same."""
-        return Draw(self.n, self.seed) if self.per_row and self.n and self.seed is not None else None
-
-    def _lot(self, example: Any) -> bytes:
-        """What the examples are ordered by to draw some: the same ones are drawn where others are added behind them."""
-        return identity.digest([self.seed, example.digest.hex()])
-
-
-class Draw(NamedTuple):
-    """A draw of some examples for each row.
-
-    Attributes:
-        n: how many.
-        seed: of the draw.
-    """
-
-    n: int
-    seed: int
-
     def order(self, row: Any, size: int) -> Iterator[int]:
         """The numbers below a size in an order that depends on the seed and on what the row asks.
 
         Example:
-            >>> sorted(Draw(2, 7).order("Rain?", 4)), [*Draw(2, 7).order("Rain?", 4)] == [*Draw(2, 7).order("Rain?", 4)]
+            >>> shots = FewShot("shots.csv", n=2, seed=7, per_row=True)
+            >>> sorted(shots.order("Rain?", 4)), [*shots.order("Rain?", 4)] == [*shots.order("Rain?", 4)]
             ([0, 1, 2, 3], True)
         """
         key, moved = identity.digest([self.seed, row]).hex(), dict[int, int]()
@@ -160,6 +136,10 @@ class Draw(NamedTuple):
             lot = place + int.from_bytes(identity.digest([key, place])[:8], "big") % (size - place)
             yield moved.get(lot, lot)
             moved[lot] = moved.get(place, place)
+
+    def _lot(self, example: Any) -> bytes:
+        """What the examples are ordered by to draw some: the same ones are drawn where others are added behind them."""
+        return identity.digest([self.seed, example.digest.hex()])
 
 
 class Shot(NamedTuple):
@@ -187,39 +167,42 @@ class Conversation:
         history: the name of the value with the row's earlier turns.
         shots: answered examples.
         images: the names of the values with images, which follow the text of the last message that is asked.
-        draw: how some of the examples are drawn for each row; all are shown without it.
-        compared: name → name of the value by whose equality an example asks what a row asks, in place of the first.
+        drawn: draws some of the examples for each row; all are shown without it.
+        columns: further values that a row must have: the place of each among the parameters, and its name.
+        added: what the task adds to the values: name → name of the value by whose equality an example asks what a row
+            asks, in place of the first.
     """
 
     templates: Sequence[MessageTemplate]
     history: str | None = None
     shots: Sequence[Shot] = ()
     images: Sequence[str] = ()
-    draw: Draw | None = None
-    compared: Mapping[str, str] = field(default_factory=dict)
+    drawn: FewShot | None = None
+    columns: Sequence[tuple[Place, str]] = ()
+    added: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def spec(self) -> dict[str, Any]:
         """What the messages depend on besides the row."""
         messages = [{"role": one.role, "content": one.content.text} for one in self.templates]
         examples: Any = [shot.digest.hex() for shot in self.shots]
-        if self.draw is not None:
-            examples = {**self.draw._asdict(), "of": identity.digest(examples).hex()}
+        if self.drawn is not None:
+            examples = {"n": self.drawn.n, "seed": self.drawn.seed, "of": identity.digest(examples).hex()}
         spec: dict[str, Any] = {"messages": messages, "history": self.history, EXAMPLES: examples}
         return {**spec, IMAGES: [*self.images]} if self.images else spec
 
-    def faults(self, known: Sequence[str], advice: Mapping[str, str]) -> Iterator[tuple[Place, str]]:
-        """What is wrong with the templates for rows with certain values; takes what `Template.faults` takes."""
-        names = [*known, *([EXAMPLES] if self.shots else [])]
-        for template in self.templates:
-            for fault in template.content.faults(names, advice):
-                yield template.place, fault
-        columns: list[tuple[Place, str]] = [] if self.history is None else [(("history",), self.history)]
+    def faults(self, dataset: Dataset) -> Iterator[tuple[Place, str]]:
+        """What the messages need and the rows of a dataset do not have."""
+        known, advice = known_names(dataset), unseen_columns(dataset)
+        columns: list[tuple[Place, str]] = [*self.columns, *([(("history",), self.history)] if self.history else [])]
         columns += [((IMAGES, number), name) for number, name in enumerate(self.images)]
         for place, name in columns:
             if name not in known:
                 remedy = f"; {advice[name]}" if name in advice else alternatives(name, known)
                 yield place, f"there is no value {name!r}{remedy}"
+        names = [*known, *self.added, *([EXAMPLES] if self.shots else [])]
+        for template in self.templates:
+            yield from ((template.place, fault) for fault in template.content.faults(names, advice))
 
     def messages(self, input: Any) -> list[dict[str, Any]]:
         """The messages for an input.
@@ -276,12 +259,12 @@ class Conversation:
 
     def _chosen(self, values: Mapping[str, Any]) -> list[int]:
         """The places of the examples that a row sees: none that asks the same."""
-        if self.draw is None:
+        if self.drawn is None:
             return [place for place, shot in enumerate(self._seen) if not self._is_same(values, shot)]
         asked = {name: values[name] for name in sorted(self._compared & values.keys() or {INPUT})}
-        order = self.draw.order(asked, len(self._seen))
-        chosen = [*islice((place for place in order if not self._is_same(values, self._seen[place])), self.draw.n)]
-        if len(chosen) < self.draw.n:
+        order = self.drawn.order(asked, len(self._seen))
+        chosen = [*islice((place for place in order if not self._is_same(values, self._seen[place])), self.drawn.n)]
+        if len(chosen) < (self.drawn.n or 0):
             raise TaskError(f"only {plural(len(chosen), 'example')} ask something else than the row", code=EXAMPLES)
         return chosen
 
@@ -297,7 +280,7 @@ class Conversation:
     def _compared(self) -> set[str]:
         """The names of the values in which an example that asks what a row asks equals it."""
         used = {name for template in self._asking for name in template.content.variables} | {*self.images}
-        return {self.compared.get(name, name) for name in used}
+        return {self.added.get(name, name) for name in used}
 
     def _ask(self, values: Mapping[str, Any]) -> list[dict[str, Any]]:
         """What is asked about some values: the text of every message, and the images behind that of the last."""
@@ -389,13 +372,22 @@ def read_turns(value: Any, name: str) -> list[dict[str, Any]]:
         name: of the value, for messages.
 
     Raises:
-        TaskError: it is no list of messages, each with `role` and `content`.
+        TaskError: it is no list of messages, each with `role` and `content`, or an image is a path.
     """
-    if value is None:
+    if value is None or value == []:
         return []
-    if not isinstance(value, list | tuple):
-        raise TaskError(f"{name} is {kind_of(value)}, not a list of messages", code="history")
-    return [_read_turn(turn, f"{name}[{place}]") for place, turn in enumerate(value)]
+    turns = [*value] if isinstance(value, list | tuple) else value
+    for place, turn in enumerate(turns if isinstance(turns, list) else ()):
+        if isinstance(turn, Mapping):  # in a column, all turns have the keys of each
+            turns[place] = {key: cell for key, cell in turn.items() if cell is not None}
+            parts = turn.get("content")
+            for part in parts if isinstance(parts, list) else ():
+                if isinstance(part, Mapping) and part.get("image") is not None:
+                    read_images(part["image"], f"{name}[{place}]")
+    try:
+        return read_messages(turns)
+    except TaskError as error:
+        raise TaskError(f"{name}: {error}", code="history") from None
 
 
 def read_images(value: Any, name: str) -> list[dict[str, Any]]:
@@ -422,20 +414,6 @@ def read_images(value: Any, name: str) -> list[dict[str, Any]]:
     if not isinstance(value, str | bytes):
         raise TaskError(f"{name} is {kind_of(value)}; {_IMAGES_IN_ROWS}", code="image")
     return [{"type": "image", "image": value}]
-
-
-def _read_turn(turn: Any, where: str) -> dict[str, Any]:
-    if not isinstance(turn, Mapping) or not isinstance(turn.get("role"), str):
-        raise TaskError(f"{where} is {kind_of(turn)} without a role; a message has role and content", code="history")
-    message = {name: value for name, value in turn.items() if value is not None}
-    if "content" not in message and "tool_calls" not in message:
-        raise TaskError(f"{where} has no content", code="history")
-    parts = message.get("content")
-    for part in parts if isinstance(parts, list) else ():
-        image = part.get("image") if isinstance(part, Mapping) else None
-        if image is not None:
-            read_images(image, where)
-    return message
 
 
 def _read_file(path: Path) -> str:

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from evaluand.core.errors import ParameterError
 from evaluand.core.fingerprint import Identity, code_identity
+from evaluand.core.parameters import Within
 from evaluand.core.text.language import known_languages, language_of, require_language
+from evaluand.run.parameters import check_parameters
 from evaluand.run.task import Task
 from evaluand.trace.spans import TaskSpan
 
@@ -31,15 +33,14 @@ class DetectLanguage(Task[str, str | None]):
     """
 
     languages: Sequence[str] | None = None
-    threshold: float = 0.5
+    threshold: Annotated[float, Within(0, 1)] = 0.5
     output_schema: Any = field(default=None, kw_only=True)
 
     kind = "detect_language"
     behaviour: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        if not 0 <= self.threshold <= 1:
-            raise ParameterError([(("threshold",), f"is {self.threshold:g}, not a probability")])
+        check_parameters(self)
         if self.languages is None:
             return
         object.__setattr__(self, "languages", tuple(self.languages))

@@ -12,7 +12,7 @@ import inspect
 import os
 import threading
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any
 
@@ -23,6 +23,7 @@ from evaluand.core import identity
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError, TaskError, nearest, warn
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.data.dataset import Dataset
+from evaluand.data.source import read_column, read_values
 from evaluand.data.split import NOT_TESTED, Folds, Split
 from evaluand.run.task import Request, Task
 from evaluand.store import tables
@@ -230,8 +231,7 @@ class _Work:
         self.folds = _assigned(task.split, dataset)
         self.features = _features(dataset, task.frame, getattr(model, "feature_names_in_", None))
         self.targets = list(dataset.roles.expected) if isinstance(dataset.roles.expected, Mapping) else None
-        self.labels = _set_labels(dataset) if self.folds else None
-        self.truth = _truth(dataset, self.folds, self.labels) if self.folds else None
+        self.truth, self.labels = _truth(dataset, self.folds) if self.folds else (None, None)
         self.weights = _weights(dataset, model) if task.weighted else None
         self.model = model
         _check_positive(task, model, self.truth)
@@ -267,23 +267,21 @@ class _Work:
 
     def _tested(self, repeat: int, fold: int, seed: int) -> dict[int, Any] | TaskError:
         """The response to each example of a fold, by position; or why there are none."""
-        model, what = self.model, "the dataset"
-        tested: Array = np.arange(len(self.indices))
-        if self.folds:
-            tested, what = self.folds.test(repeat, fold), f"repeat {repeat}, fold {fold}"
-            try:
-                model = self._fitted(self.folds.train(repeat, fold), b"%d/%d/%d/" % (seed, repeat, fold))
-            except Exception as error:
-                return TaskError(f"the fit of {what} failed: {_error_message(error)}", code="fit_failed")
+        model, step, code = self.model, "fit", "fit_failed"
+        tested: Array = self.folds.test(repeat, fold) if self.folds else np.arange(len(self.indices))
         try:
+            if self.folds:
+                model = self._fitted(self.folds.train(repeat, fold), b"%d/%d/%d/" % (seed, repeat, fold))
+            step, code = "prediction", "predict_failed"
             features = _take_rows(self.features, tested)
             if self.labels is not None:
                 answers = _set_answers(model, features, self.labels)
             else:
                 answers = _answers(model, features, self.targets, self.task.positive)
+            return dict(zip(tested.tolist(), answers, strict=True))
         except Exception as error:
-            return TaskError(f"the prediction of {what} failed: {_error_message(error)}", code="predict_failed")
-        return dict(zip(tested.tolist(), answers, strict=True))
+            what = f"repeat {repeat}, fold {fold}" if self.folds else "the dataset"
+            return TaskError(f"the {step} of {what} failed: {type(error).__name__}: {error}", code=code)
 
     def _fitted(self, train: Array, seed: bytes) -> Any:
         model = self.task._unfitted()
@@ -292,10 +290,6 @@ class _Work:
         weights = {} if self.weights is None else {"sample_weight": self.weights[train]}
         model.fit(_take_rows(self.features, train), *learnt, **weights)
         return model
-
-
-def _error_message(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
 
 
 def _warn_of_split_clusters(folds: Folds, dataset: Dataset, cluster: str) -> None:
@@ -361,15 +355,9 @@ def _check_positive(task: EstimatorTask, model: Any, truth: Array | None) -> Non
     if task.positive is None:
         return
     known = truth if task.split else getattr(model, "classes_", None)
-    if isinstance(known, np.ndarray) and task.positive not in known.ravel().tolist():
-        raise SpecError(
-            f"estimator: positive is {task.positive!r}, which is not a class; the classes are {_list_values(known)}"
-        )
-
-
-def _list_values(values: Array) -> str:
-    distinct = sorted(set(values.ravel().tolist()))
-    return ", ".join(map(repr, distinct[:10])) + (", …" if len(distinct) > 10 else "")
+    if isinstance(known, np.ndarray) and task.positive not in (classes := sorted(set(known.ravel().tolist()))):
+        listed = ", ".join(map(repr, classes[:10])) + (", …" if len(classes) > 10 else "")
+        raise SpecError(f"estimator: positive is {task.positive!r}, which is not a class; the classes are {listed}")
 
 
 # -- what goes in
@@ -395,17 +383,19 @@ def _features(dataset: Dataset, frame: bool, known: Sequence[str] | None) -> Any
     try:
         return _frame(table)
     except SpecError:  # no pandas
-        return np.column_stack([_objects(list(_column_values(table, i))) for i in range(len(names))])
+        return np.column_stack([_objects(read_values(table.column(name), table.field(name))) for name in names])
 
 
 def _one_column(table: pa.Table, dataset: Dataset) -> Array:
     """A column of text as it is, one of lists of numbers as a matrix."""
-    name, values = table.schema.names[0], list(_column_values(table, 0))
+    name = table.schema.names[0]
+    values = read_values(table.column(0), table.field(0))
     if all(isinstance(value, str) for value in values):
         return _objects(values)
     width = len(values[0]) if isinstance(values[0], list) else -1
     for index, value in zip(dataset.indices, values, strict=True):
-        if not (isinstance(value, list) and len(value) == width and all(map(_is_missing_or_number, value))):
+        is_row = isinstance(value, list) and len(value) == width
+        if not is_row or not all(number is None or isinstance(number, int | float) for number in value):
             expected = (
                 f"a list of {width} numbers, as the first" if width >= 0 else "a number, a list of numbers or text"
             )
@@ -420,66 +410,56 @@ def _frame(table: pa.Table) -> Any:
         import pandas as pd
     except ImportError:
         raise SpecError("estimator: inputs by name need pandas: pip install 'evaluand[pandas]'") from None
-    plain = {
-        field.name: pd.Series(list(_column_values(table, i)), dtype=object)
-        if tables.is_json(field)
-        else table.column(i).to_pandas()
-        for i, field in enumerate(table.schema)
-    }
-    return pd.DataFrame(plain)
+    return pd.DataFrame(
+        {
+            field.name: pd.Series(read_values(column, field), dtype=object)
+            if tables.is_json(field)
+            else column.to_pandas()
+            for field, column in zip(table.schema, table.columns, strict=True)
+        }
+    )
 
 
 def _take_rows(features: Any, positions: Array) -> Any:
     return features.iloc[positions] if hasattr(features, "iloc") else features[positions]
 
 
-def _set_labels(dataset: Dataset) -> list[str] | None:
-    """All labels, sorted, where a set of labels is expected of each example; None where something else is."""
-    expected = dataset.roles.expected
-    if not isinstance(expected, str):
-        return None
-    values = [value for value in _column_values(_table(dataset, [expected]), 0) if value is not None]
-    sets = all(isinstance(value, list) and all(isinstance(label, str) for label in value) for value in values)
-    return sorted({label for value in values for label in value}) if values and sets else None
+def _truth(dataset: Dataset, folds: Folds) -> tuple[Array | None, list[str] | None]:
+    """What is to be learnt: a value or a row of values for each example; of sets of labels also all labels, sorted.
 
-
-def _indicators(sets: list[Any], labels: Sequence[str], name: str, dataset: Dataset) -> Array:
-    """Sets of labels as a matrix of examples × labels, 1 for each label of a set."""
-    missing = next((position for position, value in enumerate(sets) if value is None), None)
-    if missing is not None:
-        raise DataError(
-            f"{name!r} of _index_ {dataset.indices[missing]} is missing, and an estimator is to learn from it; give a"
-            " list, perhaps empty, or leave the row out"
-        )
-    return np.array([[int(label in value) for label in labels] for value in sets])
-
-
-def _truth(dataset: Dataset, folds: Folds, labels: Sequence[str] | None) -> Array | None:
-    """What is to be learnt, one value or one row of values for each example; of sets of labels their indicators."""
+    A set of labels becomes a row with 1 for each of its labels, and 0 for the others.
+    """
     expected = dataset.roles.expected
     if expected is None:
-        return None
-    if labels is not None:
-        return _indicators(list(_column_values(_table(dataset, [str(expected)]), 0)), labels, str(expected), dataset)
-    columns = [expected] if isinstance(expected, str) else list(expected.values())
-    table = _table(dataset, columns)
-    found = [_labels(name, list(_column_values(table, i)), dataset, folds) for i, name in enumerate(columns)]
-    if len({array.dtype.kind for array in found}) > 1:
-        raise SpecError(f"estimator: the targets {', '.join(columns)} are of several types; give them one type")
-    return found[0] if len(found) == 1 else np.column_stack(found)
+        return None, None
+    names = [expected] if isinstance(expected, str) else list(expected.values())
+    columns = [_values_to_learn(dataset, name, folds) for name in names]
+    sets = [value for value in columns[0] if value is not None] if isinstance(expected, str) else []
+    if sets and all(isinstance(value, list) and all(isinstance(label, str) for label in value) for value in sets):
+        labels = sorted({label for value in sets for label in value})
+        return np.array([[int(label in (value or ())) for label in labels] for value in columns[0]]), labels
+    arrays = [_labels(name, values) for name, values in zip(names, columns, strict=True)]
+    if len({array.dtype.kind for array in arrays}) > 1:
+        raise SpecError(f"estimator: the targets {', '.join(names)} are of several types; give them one type")
+    return arrays[0] if len(arrays) == 1 else np.column_stack(arrays), None
+
+
+def _values_to_learn(dataset: Dataset, name: str, folds: Folds) -> list[Any]:
+    """The values of a column; a missing one of a row that is learnt from is refused."""
+    values = [value for batch in dataset.columns([name]) for value in read_column(batch, name)]
+    learnt = (folds.numbers == NOT_TESTED).any(axis=0) | (folds.count > 1)
+    for index, value, is_learnt in zip(dataset.indices, values, learnt, strict=True):
+        if value is None and is_learnt:
+            raise DataError(
+                f"{name!r} of _index_ {index} is missing, and an estimator is to learn from it; leave it out"
+            )
+    return values
 
 
 _KINDS_OF_LABELS = ({str}, {bool}, {int}, {float}, {int, float})
 
 
-def _labels(name: str, values: list[Any], dataset: Dataset, folds: Folds) -> Array:
-    learnt = (folds.numbers == NOT_TESTED).any(axis=0) | (folds.count > 1)
-    for position, value in enumerate(values):
-        if value is None and learnt[position]:
-            index = dataset.indices[position]
-            raise DataError(
-                f"{name!r} of _index_ {index} is missing, and an estimator is to learn from it; leave it out"
-            )
+def _labels(name: str, values: list[Any]) -> Array:
     kinds = {type(value) for value in values if value is not None}
     if kinds not in _KINDS_OF_LABELS:
         shown = ", ".join(sorted(kind.__name__ for kind in kinds))
@@ -508,20 +488,9 @@ def _table(dataset: Dataset, names: list[str]) -> pa.Table:
     return pa.Table.from_batches(dataset.columns(names), schema)
 
 
-def _column_values(table: pa.Table, column: int) -> Iterator[Any]:
-    values = table.column(column).to_pylist()
-    if not tables.is_json(table.schema.field(column)):
-        return iter(values)
-    return (None if text is None else identity.decode(text) for text in values)
-
-
 def _is_number(field: pa.Field) -> bool:
     kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
     return any(is_kind(field.type) for is_kind in kinds)
-
-
-def _is_missing_or_number(value: Any) -> bool:
-    return value is None or isinstance(value, int | float)
 
 
 def _floats(column: pa.ChunkedArray) -> Array:

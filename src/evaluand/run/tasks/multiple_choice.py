@@ -7,24 +7,22 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from typing import Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal
 
-from evaluand.core.errors import ParameterError, SpecError, TaskError, alternatives, kind_of
+from evaluand.core.errors import ParameterError, SpecError, TaskError, kind_of
 from evaluand.core.identity import seed_of
-from evaluand.data.dataset import Dataset
+from evaluand.core.parameters import Text, Within
 from evaluand.models.chat_model import ChatModel
 from evaluand.models.completion import Completion, UnusableReply
 from evaluand.models.extraction import COLUMN, Extraction
+from evaluand.run.parameters import Place
 from evaluand.run.tasks.asking import PromptedTask
-from evaluand.run.tasks.choices import ANSWERS, Answer, Options, read_options
+from evaluand.run.tasks.choices import Answer, Options, read_options
 from evaluand.run.tasks.conversation import (
     INPUT,
     FewShot,
     MessageTemplate,
-    Place,
     Shot,
-    known_names,
-    unseen_columns,
 )
 from evaluand.trace.spans import TaskSpan
 
@@ -86,13 +84,13 @@ class MultipleChoice(PromptedTask):
     model: ChatModel
     _: KW_ONLY
     choices: str | Sequence[str] = "choices"
-    labels: str | None = None
+    labels: Text | None = None
     answer: Answer = "letter"
-    prompt: str = _PROMPT
-    system: str | None = None
+    prompt: Text = _PROMPT
+    system: Text | None = None
     shuffle: bool = False
     method: Method = "reply"
-    least_coverage: float = 0.5
+    least_coverage: Annotated[float, Within(0, 1)] = 0.5
     examples: FewShot | None = None
     folder: str = ""
     output_schema: Any = None
@@ -193,17 +191,13 @@ class MultipleChoice(PromptedTask):
         """The model for the first tokens of a reply, and for all of it: one that reasons first needs these."""
         return replace(self.model, max_tokens=_FEW, cut_off="keep"), replace(self.model, cut_off="keep")
 
-    @cached_property
-    def _columns(self) -> list[tuple[Place, str]]:
-        """The names of the values that are read, with their places among the parameters."""
-        several = enumerate(() if isinstance(self.choices, str) else self.choices)
-        whole: list[tuple[Place, str]] = [(("choices",), str(self.choices))]
-        columns = [(("choices", number), name) for number, name in several] or whole
-        return columns + ([] if self.labels is None else [(("labels",), self.labels)])
-
     @property
     def _conversation_options(self) -> dict[str, Any]:
-        return {"compared": {OPTIONS: _SET}}
+        several = enumerate(() if isinstance(self.choices, str) else self.choices)
+        columns: list[tuple[Place, Any]] = [(("choices", number), name) for number, name in several]
+        columns = columns or [(("choices",), self.choices)]
+        columns += [] if self.labels is None else [(("labels",), self.labels)]
+        return {"columns": columns, "added": {OPTIONS: _SET}}
 
     def _shot_to_show(self, shot: Shot, number: int) -> Shot:
         """An example with its options, and the letter of the right one as its answer."""
@@ -219,8 +213,7 @@ class MultipleChoice(PromptedTask):
         return shot._replace(values={INPUT: asked, **asked}, answer=options.letters[options.order.index(right)])
 
     def _texts(self) -> Iterator[tuple[str, str, Place]]:
-        if self.system is not None:
-            yield "system", self.system, ("system",)
+        yield from super()._texts()
         yield "user", self.prompt, ("prompt",)
 
     @cached_property
@@ -230,30 +223,10 @@ class MultipleChoice(PromptedTask):
             raise ParameterError([(("prompt",), "does not show the options; write {{ options }} where they belong")])
         return templates
 
-    def _misfits(self, dataset: Dataset) -> Iterator[tuple[Place, str]]:
-        known, unseen = known_names(dataset), unseen_columns(dataset)
-        for place, name in self._columns:
-            if name not in known:
-                remedy = f"; {unseen[name]}" if name in unseen else alternatives(name, known)
-                yield place, f"there is no value {name!r}{remedy}"
-        yield from self._conversation.faults([*known, OPTIONS], unseen)
-
     def _faults(self) -> Iterator[tuple[Place, str]]:
         names = [self.choices] if isinstance(self.choices, str) else self.choices
         if not isinstance(names, list | tuple) or not names or not all(isinstance(name, str) for name in names):
             yield ("choices",), "is no column, and no list of columns"
-        for name, optional in (("prompt", False), ("labels", True), ("system", True)):
-            value = getattr(self, name)
-            if not (isinstance(value, str) or (optional and value is None)):
-                yield (name,), f"is {kind_of(value)}; give text"
-        for name, known in (("answer", ANSWERS), ("method", get_args(Method))):
-            if getattr(self, name) not in known:
-                yield (name,), f"is {getattr(self, name)!r}; give {', '.join(known)}"
-        least: Any = self.least_coverage
-        if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1:
-            yield ("least_coverage",), f"is {least!r}; give a probability, from 0 to 1"
-        if not isinstance(self.shuffle, bool):
-            yield ("shuffle",), f"is {kind_of(self.shuffle)}; give true or false"
 
 
 def answer_tokens(tokens: Sequence[Mapping[str, Any]], answer: str) -> Sequence[Mapping[str, Any]]:

@@ -30,7 +30,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import IO, Any, ClassVar, cast
 
 import orjson
 
@@ -365,10 +365,8 @@ class _Process:
             bufsize=0,
             process_group=0,
         )
-        assert self._popen.stdin is not None
-        assert self._popen.stdout is not None
-        assert self._popen.stderr is not None
-        self._stdin, self._stdout, self._stderr = self._popen.stdin, self._popen.stdout, self._popen.stderr
+        streams = self._popen.stdin, self._popen.stdout, self._popen.stderr
+        self._stdin, self._stdout, self._stderr = cast("tuple[IO[bytes], IO[bytes], IO[bytes]]", streams)
         os.set_blocking(self._stdin.fileno(), False)
         self._read = b""
         self._tail = b""

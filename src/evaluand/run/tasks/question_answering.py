@@ -1,20 +1,23 @@
 """Answers to questions about a document, or about passages that a retriever finds."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, ParameterError, SpecError
+from evaluand.core.errors import DataError, SpecError, kind_of
 from evaluand.core.fingerprint import Identity, code_identity
+from evaluand.core.parameters import Within
 from evaluand.core.text.retrieval import EmbeddingIndex, Passage, Retriever, WordIndex, require_embeddings
-from evaluand.data.sources import open_file
+from evaluand.data.dataset import Dataset
+from evaluand.data.sources import missing_column, open_file
 from evaluand.models.chat_model import ChatModel
+from evaluand.run.parameters import Place, check_parameters
 from evaluand.run.tasks.asking import AskingTask
 from evaluand.run.tasks.chunk import Chunk, chunks
 from evaluand.run.tasks.instruct import Instruct, Instruction
@@ -80,13 +83,13 @@ class QuestionAnswering(AskingTask[DocumentQuestion, str | None]):
 
     model: ChatModel
     _: KW_ONLY
-    max_length: int = 6000
+    max_length: Annotated[int, Within(1)] = 6000
     output_schema: Any = None
 
     kind = "question_answering"
 
     def __post_init__(self) -> None:
-        _ = self._chunk  # checks the length
+        check_parameters(self)
 
     def do_run(self, input: DocumentQuestion, task_span: TaskSpan) -> str | None:
         text = input.document
@@ -103,7 +106,7 @@ class QuestionAnswering(AskingTask[DocumentQuestion, str | None]):
 
     @cached_property
     def _chunk(self) -> Chunk:
-        return Chunk(max(self.max_length // _PASSAGES, min(self.max_length, 1)))
+        return Chunk(max(self.max_length // _PASSAGES, 1))
 
 
 @dataclass(frozen=True)
@@ -133,25 +136,19 @@ class RetrieverQuestionAnswering(AskingTask[str, CitedAnswer]):
     text: str = "text"
     id: str | None = None
     index: Literal["words", "embeddings"] = "words"
-    max_length: int = 1000
-    limit: int = 4
+    max_length: Annotated[int, Within(1)] = 1000
+    limit: Annotated[int, Within(1)] = 4
     output_schema: Any = None
 
     kind = "retriever_question_answering"
 
     def __post_init__(self) -> None:
-        faults: list[tuple[tuple[str | int, ...], str]] = []
+        faults: list[tuple[Place, str]] = []
         if (self.retriever is None) == (self.path is None):
             faults.append((("path",), "needs either path, a file of documents, or retriever"))
         elif self.retriever is not None and not isinstance(self.retriever, Retriever):
             faults.append((("retriever",), "has no search(query, limit)"))
-        faults += [
-            ((name,), f"is {value!r}; give an integer of at least 1")
-            for name, value in (("limit", self.limit), ("max_length", self.max_length))
-            if type(value) is not int or value < 1
-        ]
-        if faults:
-            raise ParameterError(faults)
+        check_parameters(self, faults)
 
     def prepare(self, dataset: Any) -> None:
         """Raise a SpecError if the model cannot be used, a DataError if there are no documents."""
@@ -198,8 +195,26 @@ class RetrieverQuestionAnswering(AskingTask[str, CitedAnswer]):
             return self.retriever  # type: ignore[no-any-return]
         if self.index == "embeddings":
             require_embeddings(self.kind)
-        passages = dict(_passages(self.path, self.text, self.id, self.max_length))
+        source = open_file(self._file)
+        for name in filter(None, (self.text, self.id)):
+            if name not in source.schema.names:
+                raise SpecError(f"{self.path}: {missing_column(name, source.schema.names)}")
+        passages = {
+            f"{document}#{number}" if len(parts) > 1 else document: part
+            for document, parts in self._split(Dataset.from_data(source, input=self.text, id=self.id))
+            for number, part in enumerate(parts)
+        }
+        if not passages:
+            raise DataError(f"{self.path}: the file holds no documents")
         return WordIndex(passages) if self.index == "words" else EmbeddingIndex(passages)
+
+    def _split(self, documents: Dataset) -> Iterator[tuple[str, list[str]]]:
+        """The passages of each document, by its id."""
+        for row in documents:
+            name = str(row.position) if self.id is None else row.id
+            if not isinstance(row.input, str):
+                raise DataError(f"{self.path}: {self.text} of document {name} is {kind_of(row.input)}; it must be text")
+            yield name, [*chunks(row.input, self.max_length)]
 
 
 def _search(retriever: Retriever, query: str, limit: int, task_span: TaskSpan) -> list[Passage]:
@@ -222,37 +237,3 @@ def _cited_numbers(answer: str, n: int, task_span: TaskSpan) -> set[int]:
     if unknown:
         task_span.log("cites passages that it was not given", unknown)
     return numbers.difference(unknown)
-
-
-def _passages(path: str, text: str, id: str | None, max_length: int) -> list[tuple[str, str]]:
-    """The passages of the documents of a file, by their ids."""
-    source = open_file(path)
-    columns = source.schema.names
-    for name in (text, *([] if id is None else [id])):
-        if name not in columns:
-            raise SpecError(f"{path}: there is no column {name!r}; there are {', '.join(columns)}")
-    made: list[tuple[str, str]] = []
-    seen: set[str] = set()
-    row = 0
-    for batch in source.batches():
-        texts = batch.column(text).to_pylist()
-        names = [None] * len(texts) if id is None else batch.column(id).to_pylist()
-        for document, name in zip(texts, names, strict=True):
-            called = str(row if name is None else name)
-            if not isinstance(document, str) or (id is not None and name is None):
-                needed = f"{text!r}, a text" + ("" if id is None else f", and {id!r}")
-                raise DataError(f"{source.where(row)}: a document needs {needed}")
-            if called in seen:
-                raise DataError(f"{source.where(row)}: {id} {called!r} occurs twice; give each document its own")
-            seen.add(called)
-            made += _number_passages(called, list(chunks(document, max_length)))
-            row += 1
-    if not made:
-        raise DataError(f"{path}: the file holds no documents")
-    return made
-
-
-def _number_passages(document: str, passages: Sequence[str]) -> list[tuple[str, str]]:
-    if len(passages) == 1:
-        return [(document, passages[0])]
-    return [(f"{document}#{place}", passage) for place, passage in enumerate(passages)]

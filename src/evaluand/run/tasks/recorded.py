@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from array import array
+from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -18,15 +18,18 @@ from evaluand.core.errors import DataError, EvaluandWarning, SpecError, TaskErro
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.key_columns import INDEX
 from evaluand.core.selector import Selector
-from evaluand.data.cell_texts import cell_texts, digests_of, join_texts
+from evaluand.data.cell_texts import TEXT, cell_texts, digests_of, join_texts
 from evaluand.data.dataset import Dataset
+from evaluand.data.source import read_column
 from evaluand.data.sources import DataNote, DataSource, Faults, digest_of_files, missing_column, open_file
 from evaluand.data.typed_columns import id_text
 from evaluand.models.reasoning import split_reasoning
+from evaluand.run.output_columns import places_in_rows
+from evaluand.run.parameters import check_parameters
 from evaluand.run.responses import NOT_RECORDED, RECORDED
 from evaluand.run.task import Recorded, Request, Task
-from evaluand.run.tasks.recorded_score import BEHAVIOUR, Reading, reading_of
-from evaluand.store.tables import BATCH_ROWS, is_json
+from evaluand.run.tasks.recorded_score import BEHAVIOUR, Reading, is_number, reading_of
+from evaluand.store.tables import BATCH_ROWS
 from evaluand.trace.spans import TaskSpan
 
 
@@ -34,9 +37,186 @@ class DoubtfulJoin(EvaluandWarning):
     """The rows of a file may be joined to the wrong examples."""
 
 
+@dataclass
+class Outputs:
+    """Outputs as texts: as Python objects they would take many times the file's size.
+
+    Attributes:
+        texts: large strings, the canonical text of each output.
+        rows: key → number of the row; see `_key`.
+        folds: key → fold.
+        lacking: number of the row → why it has no output.
+        errors: number of the row → the error that it has.
+        thoughts: number of the row → the reasoning that its text has before the output.
+    """
+
+    texts: pa.Array = field(default_factory=lambda: pa.array([], TEXT))
+    rows: dict[Hashable, int] = field(default_factory=dict)
+    folds: dict[Hashable, int] = field(default_factory=dict)
+    lacking: dict[int, str] = field(default_factory=dict)
+    errors: dict[int, str] = field(default_factory=dict)
+    thoughts: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def repeats(self) -> int:
+        """One more than the largest number of a repeat."""
+        return 1 + max((key[1] for key in self.rows if isinstance(key, tuple)), default=0)
+
+    @property
+    def digest(self) -> str:
+        rows = iter(self.rows.items())
+        batches = iter(lambda: [*islice(rows, BATCH_ROWS)], [])
+        return identity.digest_of_digests(chain.from_iterable(map(self._digests, batches))).hex()
+
+    def _digests(self, rows: Sequence[tuple[Any, int]]) -> list[bytes]:
+        """The digest of each output with its place."""
+        places = [(key[1], key[0]) if isinstance(key, tuple) else (0, key) for key, _ in rows]
+        replication, index = (cell_texts(pa.array(column, pa.int64())) for column in zip(*places, strict=True))
+        texts = cell_texts(self.texts.take(pa.array([row for _, row in rows], pa.int64())))
+        return digests_of(join_texts(["[", replication, ",", index, ",", texts, "]"]))
+
+
+class OutputsTask(Task[Any, Any]):
+    """Returns outputs that exist, each by the `_index_` or the id of its example."""
+
+    path: str
+    by: str = "index"
+
+    @property
+    @abstractmethod
+    def outputs(self) -> Outputs:
+        """All outputs.
+
+        Raises:
+            SpecError: they cannot be read as the task says.
+            DataError: they are invalid.
+        """
+
+    @property
+    def is_async(self) -> bool:
+        """True: a look-up never waits, so the event loop is faster than threads."""
+        return True
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return (self.by,)
+
+    def do_run(self, input: Any, task_span: TaskSpan) -> Any:
+        raise TaskError("recorded outputs belong to examples; run the task on a dataset")
+
+    def fold(self, index: int, id: str, replication: int) -> int | None:
+        return self.outputs.folds.get(self._key_of(index, id, replication))
+
+    def known(self, index: int, id: str, replication: int) -> Sequence[Any]:
+        outputs, row = self.outputs, self.outputs.rows.get(self._key_of(index, id, replication))
+        if row is None or row in outputs.lacking or row in outputs.errors:
+            return ()
+        return (identity.decode(outputs.texts[row].as_py()),)
+
+    def recorded(self, dataset: Dataset, examples: int, replications: int) -> Recorded | None:
+        outputs = self.outputs
+        if outputs.lacking or outputs.errors or outputs.thoughts or self.items or self.output_schema is not None:
+            return None
+        keys: list[Hashable] = [*islice(self._keys_in(dataset), examples)]
+        if replications > 1:
+            keys = [_key(key, time) for key in keys for time in range(replications)]
+        texts = outputs.texts.take(pa.array([*map(outputs.rows.get, keys)], pa.int64()))
+        return Recorded(texts, map(outputs.folds.get, keys) if outputs.folds else repeat(None, len(keys)))
+
+    async def call(self, request: Request) -> Any:
+        outputs = self.outputs
+        row = outputs.rows.get(self._key_of(request.index, request.id, request.replication))
+        if row is None:
+            key = request.id if self.by == "id" else request.index
+            what = f"{self.by} {key!r}" + (f", replication {request.replication}" if request.replication else "")
+            raise TaskError(f"{self.path} has no row for {what}", code=NOT_RECORDED)
+        if row in outputs.errors:
+            raise TaskError(outputs.errors[row], code=RECORDED)
+        if row in outputs.thoughts:
+            request.task_span.set(reasoning=outputs.thoughts[row])
+        if row in outputs.lacking:
+            raise TaskError(outputs.lacking[row], code=NOT_RECORDED)
+        return identity.decode(outputs.texts[row].as_py())
+
+    def _key_of(self, index: int, id: str, replication: int) -> Hashable:
+        """The key of an example's row."""
+        return _key(id_text(id) if self.by == "id" else index, replication)
+
+    def _keys_in(self, dataset: Dataset) -> Iterator[Hashable]:
+        """The key of each example for the first repeat."""
+        return map(id_text, dataset.ids()) if self.by == "id" else iter(dataset.indices)
+
+
+class GivenTask(OutputsTask):
+    """Returns outputs from memory, by the `_index_` of each example, and skips the examples that have none.
+
+    Args:
+        path: the name of the task.
+        make: makes the outputs when the first one is needed.
+
+    Example:
+        >>> outputs = {(0, 0): identity.encode("cat"), (1, 0): identity.encode("dog")}
+        >>> task = GivenTask.from_outputs("predictions", outputs)
+        >>> task.replications, task.skips(1, "1", 0)
+        (2, True)
+    """
+
+    def __init__(self, path: str, make: Callable[[], Outputs]) -> None:
+        self.path, self._make = path, make
+
+    @classmethod
+    def from_outputs(
+        cls, name: str, outputs: Mapping[tuple[int, int], bytes], folds: Mapping[tuple[int, int], int] | None = None
+    ) -> GivenTask:
+        """Outputs by (replication, `_index_`).
+
+        Args:
+            outputs: as `identity.encode` writes them.
+            folds: of a cross-validation.
+        """
+        ordered = sorted(outputs.items())
+        rows = {_key(index, replication): row for row, ((replication, index), _) in enumerate(ordered)}
+        by_key = {_key(index, replication): fold for (replication, index), fold in (folds or {}).items()}
+        made = Outputs(pa.array([text for _, text in ordered], TEXT), rows, by_key)
+        return cls(name, lambda: made)
+
+    @classmethod
+    def from_texts(cls, name: str, texts: Callable[[], pa.Array]) -> GivenTask:
+        """Outputs of the examples from 0.
+
+        Args:
+            texts: returns large strings that `identity.encode` would write.
+        """
+
+        def make() -> Outputs:
+            made = Outputs(texts())
+            made.rows.update((row, row) for row in range(len(made.texts)))
+            return made
+
+        return cls(name, make)
+
+    @cached_property
+    def outputs(self) -> Outputs:
+        return self._make()
+
+    @property
+    def name(self) -> str:
+        return self.path
+
+    @property
+    def replications(self) -> int:
+        return self.outputs.repeats
+
+    def identify(self) -> Identity:
+        return Identity({"kind": "given", "outputs": self.outputs.digest})
+
+    def skips(self, index: int, id: str, replication: int) -> bool:
+        return _key(index, replication) not in self.outputs.rows
+
+
 @dataclass(frozen=True, kw_only=True)
-class RecordedTask(Task[Any, Any]):
-    """Returns the recorded output of each example, from a file, or from a mapping with `from_outputs`.
+class RecordedTask(OutputsTask):
+    """Returns the recorded output of each example, from a file.
 
     The rows of a file are joined to the examples by the example's id or by its `_index_`; a file without an `_index_`
     column by row number. An example without a row fails, as it would if the system had crashed; a row whose response is
@@ -61,19 +241,13 @@ class RecordedTask(Task[Any, Any]):
         format: the file's format, if its suffix does not say.
         delimiter: the separator of a CSV file, if not a comma.
         output_schema: what each output must be; see `Task`.
-
-    Example:
-        >>> outputs = {(0, 0): identity.encode("cat"), (1, 0): identity.encode("dog")}
-        >>> task = RecordedTask.from_outputs("predictions", outputs)
-        >>> task.replications, task.skips(1, "1", 0)
-        (2, True)
     """
 
     path: str
     response: str | Mapping[str, str] | None = None
     score: Mapping[str, Any] | None = None
     decision: Mapping[str, Any] | None = None
-    by: str = "index"
+    by: Literal["index", "id"] = "index"
     key: str | None = None
     replication: str | None = None
     fold_key: str | None = None
@@ -88,10 +262,7 @@ class RecordedTask(Task[Any, Any]):
     behaviour = 2
 
     def __post_init__(self) -> None:
-        if self.reasoning not in ("apart", "graded"):
-            raise SpecError(f"recorded: reasoning must be apart or graded, not {self.reasoning!r}")
-        if self.by not in ("index", "id"):
-            raise SpecError(f"recorded: by must be index or id, not {self.by!r}")
+        check_parameters(self)
         if (self._reading is None) == (not self.response):
             raise SpecError(
                 "recorded: response must not be empty; give the path of the output in a row, or score, or decision"
@@ -101,77 +272,19 @@ class RecordedTask(Task[Any, Any]):
         for _, place in self._places:
             _selector(place)
 
-    @classmethod
-    def from_outputs(
-        cls, name: str, outputs: Mapping[tuple[int, int], bytes], folds: Mapping[tuple[int, int], int] | None = None
-    ) -> RecordedTask:
-        """A task that returns outputs from memory, and skips the examples that have none.
-
-        Args:
-            outputs: (replication, `_index_`) → the output, as `identity.encode` writes it.
-            folds: (replication, `_index_`) → the fold of a cross-validation.
-        """
-        task = cls(path=name, response="output")
-        vars(task)["_outputs"] = _Outputs.from_mapping(outputs, folds or {})
-        vars(task)["_in_memory"] = True
-        return task
-
-    @classmethod
-    def from_texts(cls, name: str, texts: Callable[[], pa.Array]) -> RecordedTask:
-        """A task that returns outputs from memory: of each example, by its `_index_` from 0.
-
-        Args:
-            texts: returns the outputs as large strings that `identity.encode` would write; called when the first one is
-                needed.
-        """
-        task = cls(path=name, response="output")
-        vars(task)["_texts"] = texts
-        vars(task)["_in_memory"] = True
-        return task
-
     @property
     def name(self) -> str:
-        return self.path if self._in_memory else Path(self.path).stem
-
-    @property
-    def _in_memory(self) -> bool:
-        return bool(vars(self).get("_in_memory"))
-
-    @property
-    def repeats(self) -> int:
-        """The number of repeats: one more than the largest number of a repeat.
-
-        Raises:
-            SpecError: the file lacks columns.
-            DataError: rows are invalid.
-        """
-        return 1 if "_texts" in vars(self) else self._outputs.repeats
-
-    @property
-    def replications(self) -> int | None:
-        return self.repeats if self._in_memory else None
-
-    @property
-    def is_async(self) -> bool:
-        """True: a look-up never waits, so the event loop is faster than threads."""
-        return True
+        return Path(self.path).stem
 
     def identify(self) -> Identity:
-        if self._in_memory:
-            return Identity({"kind": "given", "outputs": self._outputs.digest})
         if type(self) is not RecordedTask:
             return code_identity("task", self, files=[self.path])
         spec: dict[str, Any] = {
             "kind": self.kind,
             "version": self.behaviour if self._reading is None else BEHAVIOUR,
             "file": digest_of_files(self.path),
-            "response": self.response,
-            "by": self.by,
-            "key": self.key,
-            "replication": self.replication,
-            "fold_key": self.fold_key,
-            "items": self.items,
         }
+        spec |= {name: getattr(self, name) for name in ("response", "by", "key", "replication", "fold_key", "items")}
         if self.reasoning != "apart":
             spec["reasoning"] = self.reasoning
         for name in ("delimiter", "error", "score", "decision"):
@@ -179,93 +292,35 @@ class RecordedTask(Task[Any, Any]):
                 spec[name] = getattr(self, name)
         return Identity(spec, parts={os.path.basename(self.path): spec["file"]})
 
-    def fold(self, index: int, id: str, replication: int) -> int | None:
-        return self._outputs.folds.get(self._key_of(index, id, replication))
-
-    def do_run(self, input: Any, task_span: TaskSpan) -> Any:
-        raise TaskError("recorded outputs belong to examples; run the task on a dataset")
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return (self.by,)
-
-    def skips(self, index: int, id: str, replication: int) -> bool:
-        return self._in_memory and _key(index, replication) not in self._outputs.rows
-
     def prepare(self, dataset: Dataset) -> None:
-        if self._in_memory:
-            return
-        self._drop_stale_outputs()
-        outputs = self._outputs
-        assert outputs.source is not None
-        numbered = list(dataset.indices[-1:]) == [len(dataset) - 1] and dataset.indices[0] == 0
-        if outputs.by_place and numbered and len(outputs) != len(dataset):
-            raise DataError(
-                f"{self.path} has {len(outputs)} rows for {len(dataset)} examples, and no column to join them by;"
-                f" give both an {INDEX} column, or join by: id"
-            )
-        columns = [name for name in outputs.source.schema.names if name not in dict(self._places).values()]
-        id_column = next((name for name in columns if name.lower().endswith("id")), None)
-        if outputs.by_place and dataset.roles.id in columns:
-            raise SpecError(
-                f"{self.path} has the ids of the examples in {dataset.roles.id!r}; set by: id, key: {dataset.roles.id}"
-            )
-        if outputs.by_place and id_column is not None:
-            warn(
-                f"{self.path} is joined by row number; if {id_column!r} holds the ids of the examples, set by: id, "
-                f"key: {id_column}",
-                DoubtfulJoin,
-            )
-        unnamed = self.by == "id" and dataset.roles.id is None
-        if unnamed and not {*map(_example_key, outputs.rows)} & {*self._keys_in(dataset)}:
+        """Reads the file, and says where its rows may be joined to the wrong examples.
+
+        Raises:
+            SpecError: the file has other columns, or its rows cannot be joined to the examples.
+            DataError: rows are invalid.
+        """
+        if "_source" in vars(self):
+            try:
+                self._source.check()
+            except DataError:  # the file has changed since an earlier run
+                for name in ("_source", "_is_by_place", "outputs"):
+                    vars(self).pop(name, None)
+        if self._is_by_place:
+            self._check_places(dataset)
+        keys = {*map(_example_key, self.outputs.rows)}
+        if self.by == "id" and dataset.roles.id is None and not keys & {*self._keys_in(dataset)}:
             raise SpecError(
                 f"{self.path} is joined by: id, but the dataset has no ids; set its role id to their column"
             )
-        self._warn_of_unmatched_rows(dataset)
-        self._warn_of_unread_errors()
-        self._warn_of_other_truth(dataset)
-        self._warn_of_scores(dataset)
-
-    def known(self, index: int, id: str, replication: int) -> Sequence[Any]:
-        row = self._outputs.rows.get(self._key_of(index, id, replication))
-        output = None if row is None or self._outputs.has_failed(row) else identity.decode(self._outputs.text(row))
-        return () if output is None else (output,)
+        for doubts in (self._id_columns, self._unmatched_rows, self._unread_errors, self._other_truth, self._scores):
+            for doubt in doubts(dataset):
+                warn(f"{self.path}{doubt}", DoubtfulJoin)
 
     def recorded(self, dataset: Dataset, examples: int, replications: int) -> Recorded | None:
-        outputs = self._outputs
-        if type(self) is not RecordedTask or self.items or self.output_schema is not None:
-            return None
-        if outputs.has_failures or outputs.thoughts:
-            return None
-        keys: list[Hashable] = [*islice(self._keys_in(dataset), examples)]
-        if replications > 1:
-            keys = [_key(key, time) for key in keys for time in range(replications)]
-        rows = [*map(outputs.rows.get, keys)]
-        if None in rows and not self._in_memory:  # the call would fail
-            return None
-        return Recorded(outputs.texts(rows), map(outputs.folds.get, keys) if outputs.folds else repeat(None, len(keys)))
+        made = super().recorded(dataset, examples, replications) if type(self) is RecordedTask else None
+        return None if made is None or made.texts.null_count else made  # the call of a row that is missing fails
 
-    async def call(self, request: Request) -> Any:
-        row = self._outputs.rows.get(self._key_of(request.index, request.id, request.replication))
-        if row is None:
-            key = request.id if self.by == "id" else request.index
-            what = f"{self.by} {key!r}" + (f", replication {request.replication}" if request.replication else "")
-            raise TaskError(f"{self.path} has no row for {what}", code=NOT_RECORDED)
-        if row in self._outputs.errors:
-            raise TaskError(self._outputs.errors[row], code=RECORDED)
-        if row in self._outputs.thoughts:
-            request.task_span.set(reasoning=self._outputs.thoughts[row])
-        if row in self._outputs.lacking:
-            raise TaskError(self._outputs.reason(row), code=NOT_RECORDED)
-        return identity.decode(self._outputs.text(row))
-
-    def _drop_stale_outputs(self) -> None:
-        outputs: _Outputs | None = vars(self).get("_outputs")
-        try:
-            if outputs is not None and outputs.source is not None:
-                outputs.source.check()
-        except DataError:  # the file has changed since an earlier run
-            del vars(self)["_outputs"]
+    # -- the file
 
     @cached_property
     def _reading(self) -> Reading | None:
@@ -274,59 +329,29 @@ class RecordedTask(Task[Any, Any]):
     @property
     def _places(self) -> list[tuple[str, str]]:
         """(parameter, path in a row) of everything that is read from a row."""
-        responses = [self.response] if isinstance(self.response, str) else (self.response or {}).values()
-        others = ((name, getattr(self, name)) for name in ("key", "replication", "fold_key", "error"))
-        reading = self._reading
-        return [
-            *(("response", place) for place in responses),
-            *([] if reading is None else [("score" if self.score is not None else "decision", reading.column)]),
-            *((n, place) for n, place in others if place is not None),
-        ]
+        return [*places_in_rows(vars(self))]
+
+    @property
+    def _columns(self) -> list[str]:
+        """The columns in which these paths begin."""
+        steps = (step for _, place in self._places for step in _selector(place).steps[:1])
+        return [*dict.fromkeys(step for step in steps if isinstance(step, str))]
+
+    @property
+    def _key_place(self) -> str:
+        return self.key or (INDEX if self.by == "index" else "id")
 
     @cached_property
-    def _outputs(self) -> _Outputs:
-        if (texts := vars(self).get("_texts")) is not None:
-            return _Outputs.from_texts(texts())
+    def _is_by_place(self) -> bool:
+        """Whether rows are joined by their number only."""
+        return self.key is None and self._key_place not in self._source.schema.names
+
+    @cached_property
+    def _source(self) -> DataSource:
         source = open_file(self.path, self.format, self.delimiter)
         if not any(batch.num_rows for batch in source.batches()):
             raise DataError(f"{self.path}: the file has no rows")
-        self._check_columns(source.schema.names)
-        for column in dict.fromkeys(str(step) for _, place in self._places for step in _selector(place).steps[:1]):
-            if column in source.notes:
-                warn(f"{self.path}: {source.notes[column]}", DataNote)
-        outputs = _Outputs(source, by_place=self._column not in source.schema.names and self.key is None)
-        faults = Faults()
-        for number, row in enumerate(_rows(source)):
-            try:
-                key = self._key(number if outputs.by_place else None, row)
-                if self.fold_key:
-                    outputs.folds[key] = _number(self.fold_key, _selector(self.fold_key).get(row))
-            except DataError as error:
-                faults.add(source.where(number), str(error))
-                continue
-            if key in outputs.rows:
-                first = source.where(outputs.rows[key])
-                message = f"{self.by} {_example_key(key)!r} occurs twice (first at {first}); keep one row for each"
-                faults.add(source.where(number), message)
-            outputs.rows.setdefault(key, number)
-            if self.error and (failure := _error_message(self.error, row)):
-                outputs.errors[number] = failure
-            try:
-                outputs.add(identity.encode(self._answer(row, number, outputs)))
-            except DataError as error:
-                outputs.add(b"")
-                outputs.lacking[number] = str(error)
-        faults.check()
-        if len(outputs.lacking) == len(outputs):
-            raise DataError(f"no row has a response: {outputs.reason(0)}")
-        return outputs
-
-    @property
-    def _column(self) -> str:
-        return INDEX if self.by == "index" else "id"
-
-    def _check_columns(self, columns: Sequence[str]) -> None:
-        faults = []
+        columns, faults = source.schema.names, []
         for name, place in self._places:
             column = next(iter(_selector(place).steps), None)
             if isinstance(column, str) and column not in columns:
@@ -338,38 +363,67 @@ class RecordedTask(Task[Any, Any]):
             )
         if faults:
             raise SpecError("\n".join(faults))
+        for column in self._columns:
+            if column in source.notes:
+                warn(f"{self.path}: {source.notes[column]}", DataNote)
+        return source
 
-    def _key(self, number: int | None, row: Mapping[str, Any]) -> Hashable:
-        column = self.key or self._column
+    @cached_property
+    def outputs(self) -> Outputs:
+        outputs, faults, parts = Outputs(), Faults(), []
+        rows = enumerate(self._rows())
+        while texts := [self._text_in(row, n, outputs, faults) for n, row in islice(rows, BATCH_ROWS)]:
+            parts.append(pa.array(texts, TEXT))
+        faults.check()
+        outputs.texts = pa.concat_arrays(parts)
+        if len(outputs.lacking) == len(outputs.texts):
+            raise DataError(f"no row has a response: {outputs.lacking[0]}")
+        return outputs
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        names = self._source.schema.names
+        for batch in self._source.batches():
+            for cells in zip(*(read_column(batch, name) for name in names), strict=True):
+                yield dict(zip(names, cells, strict=True))
+
+    def _text_in(self, row: Mapping[str, Any], number: int, outputs: Outputs, faults: Faults) -> bytes:
+        """The text of the output in a row; notes all else that the row says."""
+        where = self._source.where
+        try:
+            key = self._key_in(row, number)
+            if self.fold_key:
+                outputs.folds[key] = _number(self.fold_key, _selector(self.fold_key).get(row))
+        except DataError as error:
+            faults.add(where(number), str(error))
+            return b""
+        if (first := outputs.rows.setdefault(key, number)) != number:
+            message = f"{self.by} {_example_key(key)!r} occurs twice (first at {where(first)}); keep one row for each"
+            faults.add(where(number), message)
+        if self.error and (failure := _error_message(self.error, row)):
+            outputs.errors[number] = failure
+        try:
+            output = self._output(row)
+            if isinstance(output, str) and self.reasoning == "apart":
+                reasoning, output = split_reasoning(output)
+                if reasoning is not None:
+                    outputs.thoughts[number] = reasoning
+                    if not output:
+                        raise DataError("the output has no answer after its reasoning")
+            return identity.encode(output)
+        except DataError as error:
+            outputs.lacking[number] = f"{where(number)}: {error}"
+            return b""
+
+    def _key_in(self, row: Mapping[str, Any], number: int) -> Hashable:
         replication = _number(self.replication, _selector(self.replication).get(row)) if self.replication else 0
-        if number is not None:
+        if self._is_by_place:
             return _key(number, replication)
-        value = _selector(column).get(row)
+        value = _selector(self._key_place).get(row)
         if self.by == "index":
-            return _key(_whole_number(column, value), replication)
+            return _key(_whole_number(self._key_place, value), replication)
         if value is None or value == "":
-            raise DataError(f"{column} is empty; give the row the id of its example")
+            raise DataError(f"{self._key_place} is empty; give the row the id of its example")
         return _key(id_text(str(value)), replication)
-
-    def _key_of(self, index: int, id: str, replication: int) -> Hashable:
-        """The key of an example's row."""
-        return _key(id_text(id) if self.by == "id" else index, replication)
-
-    def _keys_in(self, dataset: Dataset) -> Iterator[Hashable]:
-        """The key of each example for the first repeat."""
-        return map(id_text, dataset.ids()) if self.by == "id" else iter(dataset.indices)
-
-    def _answer(self, row: Mapping[str, Any], number: int, outputs: _Outputs) -> Any:
-        """The output in a row, without its reasoning."""
-        output = self._output(row)
-        if not isinstance(output, str) or self.reasoning == "graded":
-            return output
-        reasoning, answer = split_reasoning(output)
-        if reasoning is not None:
-            outputs.thoughts[number] = reasoning
-            if not answer:
-                raise DataError("the output has no answer after its reasoning")
-        return answer
 
     def _output(self, row: Mapping[str, Any]) -> Any:
         if self._reading is not None:
@@ -378,187 +432,82 @@ class RecordedTask(Task[Any, Any]):
             return _selector(self.response).get(row)
         return {name: _selector(place).get(row) for name, place in (self.response or {}).items()}
 
-    def _warn_of_unmatched_rows(self, dataset: Dataset) -> None:
-        known: set[Hashable] = {*self._keys_in(dataset)}
-        unused = [key for key in map(_example_key, self._outputs.rows) if key not in known]
+    def _cells(self, column: str) -> list[Any]:
+        return [cell for batch in self._source.batches() for cell in read_column(batch, column)]
+
+    # -- what is doubtful
+
+    def _check_places(self, dataset: Dataset) -> None:
+        """Raise if rows cannot be joined by their number."""
+        n, role = len(self.outputs.texts), dataset.roles.id
+        is_numbered = [*dataset.indices[:1], *dataset.indices[-1:]] == [0, len(dataset) - 1]
+        if is_numbered and n != len(dataset):
+            raise DataError(
+                f"{self.path} has {n} rows for {len(dataset)} examples, and no column to join them by;"
+                f" give both an {INDEX} column, or join by: id"
+            )
+        if role in self._source.schema.names and role not in self._columns:
+            raise SpecError(f"{self.path} has the ids of the examples in {role!r}; set by: id, key: {role}")
+
+    def _id_columns(self, dataset: Dataset) -> Iterator[str]:
+        """A column that looks like ids, if rows are joined by their number."""
+        columns = [name for name in self._source.schema.names if name not in self._columns]
+        column = next((name for name in columns if name.lower().endswith("id")), None)
+        if self._is_by_place and column is not None:
+            yield f" is joined by row number; if {column!r} holds the ids of the examples, set by: id, key: {column}"
+
+    def _unmatched_rows(self, dataset: Dataset) -> Iterator[str]:
+        keys: set[Hashable] = {*self._keys_in(dataset)}
+        unused = [key for key in map(_example_key, self.outputs.rows) if key not in keys]
         if unused:
             example = f"{self.by} {unused[0]!r}"
-            count = f"1 row matches no example: {example}"
-            if len(unused) > 1:
-                count = f"{len(unused):,} rows match no example, such as {example}"
-            warn(f"{self.path}: {count}", DoubtfulJoin)
+            many = f"{len(unused):,} rows match no example, such as {example}"
+            yield f": {many if len(unused) > 1 else f'1 row matches no example: {example}'}"
 
-    def _warn_of_unread_errors(self) -> None:
-        """Warns if rows without a response have texts under `error`, and no errors are read."""
-        source = self._outputs.source
-        if source is None or self.error is not None or _ERROR not in source.schema.names:
+    def _unread_errors(self, dataset: Dataset) -> Iterator[str]:
+        """Texts under `error` in rows without a response, if no errors are read."""
+        if self.error is not None or _ERROR not in self._source.schema.names or _ERROR in self._columns:
             return
-        if _ERROR in dict(self._places).values():
-            return
-        texts = iter(self._outputs)
-        unread = [
-            (number, row[_ERROR])
-            for (number, row), text in zip(enumerate(_rows(source)), texts, strict=True)
-            if text in ("", "null") and isinstance(row[_ERROR], str) and row[_ERROR]
-        ]
-        if unread:
-            number, error = unread[0]
-            warn(
-                f"{self.path}: {_ERROR!r} is not read, but says why {plural(len(unread), 'row')} without a response"
-                f" failed, such as {source.where(number)}: {error}; set error: {_ERROR} to count them as failed",
-                DoubtfulJoin,
+        cells = zip(self._cells(_ERROR), self.outputs.texts.to_pylist(), strict=True)
+        lacking = ((n, error) for n, (error, text) in enumerate(cells) if text in ("", "null"))
+        unread = [(number, error) for number, error in lacking if isinstance(error, str) and error]
+        for number, error in unread[:1]:
+            yield (
+                f": {_ERROR!r} is not read, but says why {plural(len(unread), 'row')} without a response"
+                f" failed, such as {self._source.where(number)}: {error}; set error: {_ERROR} to count them as failed"
             )
 
-    def _warn_of_other_truth(self, dataset: Dataset) -> None:
-        """Warns if the file has the column of the expected values too, with other values."""
-        source, name = self._outputs.source, dataset.roles.expected
-        used = {step for _, place in self._places for step in _selector(place).steps[:1]}
-        if source is None or not isinstance(name, str) or name not in source.schema.names or name in used:
+    def _other_truth(self, dataset: Dataset) -> Iterator[str]:
+        """The column of the expected values, if the file has it too, with other values."""
+        name = dataset.roles.expected
+        if not isinstance(name, str) or name not in self._source.schema.names or name in self._columns:
             return
-        own = {number: _text(row[name]) for number, row in enumerate(_rows(source))}
-        differing = []
-        for example in dataset:
-            number = self._outputs.rows.get(self._key_of(example.index, example.id, 0))
-            text = None if number is None else own[number]
-            if number is not None and text is not None and text != _text(example.expected):
-                differing.append((source.where(number), text, _text(example.expected)))
-        if differing:
-            where, one, other = differing[0]
-            warn(
-                f"{self.path}: {name!r} differs from the expected value of the dataset in"
-                f" {plural(len(differing), 'row')}, such as {where}: {one} and not {other}; the dataset's value counts",
-                DoubtfulJoin,
+        own, rows = self._cells(name), self.outputs.rows
+        pairs = ((rows.get(self._key_of(e.index, e.id, 0)), e.expected) for e in dataset)
+        joined = ((row, str(own[row]), str(expected)) for row, expected in pairs if row is not None)
+        differing = [pair for pair in joined if own[pair[0]] is not None and pair[1] != pair[2]]
+        for row, one, other in differing[:1]:
+            yield (
+                f": {name!r} differs from the expected value of the dataset in {plural(len(differing), 'row')},"
+                f" such as {self._source.where(row)}: {one} and not {other}; the dataset's value counts"
             )
 
-    def _warn_of_scores(self, dataset: Dataset) -> None:
-        """Warns if outputs are more than two numbers and the truth is one of two: they look like scores."""
-        response = self.response
-        column = response.get("prediction") if isinstance(response, Mapping) else response
+    def _scores(self, dataset: Dataset) -> Iterator[str]:
+        """Outputs of more than two numbers where the truth is one of two: they look like scores."""
+        column = self.response.get("prediction") if isinstance(self.response, Mapping) else self.response
         if not isinstance(column, str) or self.items:
             return
-        outputs: set[Any] = set()
-        for text in self._outputs:
-            value = identity.decode(text) if text else None
-            value = value.get("prediction") if isinstance(value, Mapping) else value
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-                return
-            outputs.add(value)
-            if len(outputs) > _MANY:
-                break
-        outputs.discard(None)
-        truths: set[Any] = set()
-        for example in dataset:
-            truths.add(example.expected if isinstance(example.expected, Hashable) else None)
-            if len(truths) > 2:
-                return
-        if len(truths) == 2 and truths <= {0, 1} and len(outputs) > 2:
-            shown = ", ".join(f"{value:g}" for value in sorted(outputs)[:_SHOWN])
-            setting = f"{{column: {column}, range: [{min(outputs):g}, {max(outputs):g}], threshold: …}}"
-            warn(
-                f"{self.path}: {column!r} has the values {shown}, … and the expected value is one of two; if it is a"
-                f" score, write score: {setting} instead of response: as it is, each number counts as a class",
-                DoubtfulJoin,
+        texts = self.outputs.texts.unique()[:_MANY].to_pylist()
+        values = [identity.decode(text) for text in texts if text]
+        values = [value.get("prediction") if isinstance(value, Mapping) else value for value in values]
+        values = [value for value in values if value is not None]
+        if all(map(is_number, values)) and len(numbers := {*values}) > 2 and _is_binary(dataset):
+            shown = ", ".join(f"{value:g}" for value in sorted(numbers)[:_SHOWN])
+            setting = f"{{column: {column}, range: [{min(numbers):g}, {max(numbers):g}], threshold: …}}"
+            yield (
+                f": {column!r} has the values {shown}, … and the expected value is one of two; if it is a score, write"
+                f" score: {setting} instead of response: as it is, each number counts as a class"
             )
-
-
-def _text(value: Any) -> str | None:
-    """A value as text, by which columns of different formats can be compared."""
-    return None if value is None else str(value)
-
-
-@dataclass
-class _Outputs:
-    """Outputs as one text: as Python objects they would take many times the file's size.
-
-    Attributes:
-        source: the file, if they come from one.
-        by_place: whether rows are joined by their number only.
-        rows: key → number of the row.
-        folds: key → fold.
-        lacking: number of the row → why it has no output.
-        errors: number of the row → the error that it has.
-        thoughts: number of the row → the reasoning that its text has before the output.
-    """
-
-    source: DataSource | None
-    by_place: bool
-    rows: dict[Hashable, int] = field(default_factory=dict)
-    folds: dict[Hashable, int] = field(default_factory=dict)
-    lacking: dict[int, str] = field(default_factory=dict)
-    errors: dict[int, str] = field(default_factory=dict)
-    thoughts: dict[int, str] = field(default_factory=dict)
-    _texts: bytearray = field(default_factory=bytearray)
-    _ends: array[int] = field(default_factory=lambda: array("q", [0]))
-
-    @classmethod
-    def from_mapping(cls, outputs: Mapping[tuple[int, int], bytes], folds: Mapping[tuple[int, int], int]) -> _Outputs:
-        """Outputs in memory, by (replication, `_index_`)."""
-        found = cls(None, by_place=False)
-        for row, ((replication, index), text) in enumerate(sorted(outputs.items())):
-            found.rows[_key(index, replication)] = row
-            found.add(text)
-        found.folds = {_key(index, replication): fold for (replication, index), fold in folds.items()}
-        return found
-
-    @classmethod
-    def from_texts(cls, texts: pa.Array) -> _Outputs:
-        """Outputs in memory, of the examples from 0."""
-        numbers = range(len(texts))
-        outputs = cls(None, by_place=False, rows=dict(zip(numbers, numbers, strict=True)))
-        outputs._column = texts
-        return outputs
-
-    def __len__(self) -> int:
-        return len(self._column)
-
-    @cached_property
-    def repeats(self) -> int:
-        """One more than the largest number of a repeat."""
-        return 1 + max((key[1] for key in self.rows if isinstance(key, tuple)), default=0)
-
-    @property
-    def digest(self) -> str:
-        rows = iter(self.rows.items())
-        batches = iter(lambda: [*islice(rows, BATCH_ROWS)], [])
-        return identity.digest_of_digests(chain.from_iterable(map(self._digests, batches))).hex()
-
-    def _digests(self, rows: Sequence[tuple[Any, int]]) -> list[bytes]:
-        """The digest of each output with its place."""
-        places = [(key[1], key[0]) if isinstance(key, tuple) else (0, key) for key, _ in rows]
-        replication, index = (cell_texts(pa.array(column, pa.int64())) for column in zip(*places, strict=True))
-        texts = cell_texts(self.texts([row for _, row in rows]))
-        return digests_of(join_texts(["[", replication, ",", index, ",", texts, "]"]))
-
-    @property
-    def has_failures(self) -> bool:
-        return bool(self.lacking or self.errors)
-
-    def has_failed(self, row: int) -> bool:
-        return row in self.lacking or row in self.errors
-
-    def add(self, text: bytes) -> None:
-        self._texts += text
-        self._ends.append(len(self._texts))
-
-    @cached_property
-    def _column(self) -> pa.Array:
-        ends, characters = pa.py_buffer(self._ends), pa.py_buffer(self._texts)
-        return pa.Array.from_buffers(pa.large_string(), len(self._ends) - 1, [None, ends, characters])
-
-    def __iter__(self) -> Iterator[str]:
-        return (text.as_py() for text in self._column)
-
-    def texts(self, rows: Sequence[int | None]) -> pa.Array:
-        """The texts of rows; null where there is no row."""
-        return self._column.take(pa.array(rows, pa.int64()))
-
-    def text(self, row: int) -> str:
-        text: str = self._column[row].as_py()
-        return text
-
-    def reason(self, row: int) -> str:
-        where = row if self.source is None else self.source.where(row)
-        return f"{where}: {self.lacking[row]}"
 
 
 _MANY = 1000
@@ -570,6 +519,16 @@ _ERROR = "error"
 """The column in which files of outputs usually have errors."""
 
 _selector = cache(Selector)
+
+
+def _is_binary(dataset: Dataset) -> bool:
+    """Whether 0 and 1 are all expected values."""
+    expected: set[Any] = set()
+    for example in dataset:
+        expected.add(example.expected if isinstance(example.expected, Hashable) else None)
+        if len(expected) > 2:
+            return False
+    return expected == {0, 1}
 
 
 def _key(example: Hashable, replication: int) -> Hashable:
@@ -589,6 +548,14 @@ def _whole_number(column: str, value: Any) -> int:
     return value
 
 
+def _number(column: str, value: Any) -> int:
+    """The number of a repeat or fold."""
+    number = _whole_number(column, value)
+    if not 0 <= number < 2**31:
+        raise DataError(f"{column} is {value}; repeats and folds are numbered from 0")
+    return number
+
+
 def _error_message(place: str, row: Mapping[str, Any]) -> str | None:
     """The error of a row as text; None where it is empty."""
     try:
@@ -598,20 +565,3 @@ def _error_message(place: str, row: Mapping[str, Any]) -> str | None:
     if value is None or value is False or value == "":
         return None
     return value if isinstance(value, str) else identity.encode(value).decode()
-
-
-def _number(column: str, value: Any) -> int:
-    """The number of a repeat or fold."""
-    number = _whole_number(column, value)
-    if not 0 <= number < 2**31:
-        raise DataError(f"{column} is {value}; repeats and folds are numbered from 0")
-    return number
-
-
-def _rows(source: DataSource) -> Iterator[dict[str, Any]]:
-    for batch in source.batches():
-        texts = [f.name for f in batch.schema if is_json(f)]
-        for row in batch.to_pylist():
-            for name in texts:
-                row[name] = None if row[name] is None else identity.decode(row[name])
-            yield row

@@ -9,38 +9,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, SpecError, nearest
+from evaluand.core.errors import DataError, ParameterError, SpecError, nearest
+from evaluand.core.parameters import Text
+from evaluand.run.parameters import Place, check_parameters
 
 Label = str | int | bool
 
 BEHAVIOUR: Final = 2
 """The version of how columns are read, which is part of a task's identity."""
-
-
-class Reading(Protocol):
-    """How the output of a row is read from one column."""
-
-    @property
-    def column(self) -> str: ...
-
-    def output(self, value: Any) -> dict[str, Any] | None:
-        """The output for a value of the column; None for a missing value, which is no answer."""
-
-
-def reading_of(score: Any, decision: Any) -> Reading | None:
-    """How outputs are read from a score or a decision, whichever is set.
-
-    Raises:
-        SpecError: all faults of the setting.
-    """
-    if score is not None and decision is not None:
-        raise SpecError("recorded: give score or decision, not both; each says how rows are decided")
-    return _score_of(score) if score is not None else _decision_of(decision) if decision is not None else None
 
 
 @dataclass(frozen=True)
@@ -58,10 +39,19 @@ class ScoreReading:
         {'prediction': 1, 'probabilities': {'0': 0.0, '1': 1.0}}
     """
 
-    column: str
-    range: tuple[float, float]
+    column: Text
+    range: Sequence[float]
     threshold: float
-    labels: tuple[Label, Label] = (0, 1)
+    labels: Sequence[Label] = (0, 1)
+
+    def __post_init__(self) -> None:
+        faults = [*_label_faults(self.labels)]
+        if not (_is_pair(self.range) and all(map(is_number, self.range)) and self.range[0] < self.range[1]):
+            faults.append((("range",), f"is {self.range!r}; write the lowest and highest score: [1, 10]"))
+        elif not (is_number(self.threshold) and self.range[0] <= self.threshold <= self.range[1]):
+            within = "from {:g} to {:g}".format(*self.range)
+            faults.append((("threshold",), f"is {self.threshold!r}; it must be a number {within}"))
+        check_parameters(self, faults)
 
     def output(self, value: Any) -> dict[str, Any] | None:
         """The decision, and the place of the score in its range, from 0 to 1, as the score of the positive label.
@@ -76,7 +66,7 @@ class ScoreReading:
         if number is None or (isinstance(number, float) and math.isnan(number)):
             return None
         low, high = self.range
-        if not _is_number(number) or not low <= number <= high:
+        if not is_number(number) or not low <= number <= high:
             raise DataError(f"{self.column} is {value!r}, not a number from {low:g} to {high:g} (score: range)")
         place = (number - low) / (high - low)
         names = [label if isinstance(label, str) else identity.encode(label).decode() for label in self.labels]
@@ -101,10 +91,18 @@ class DecisionReading:
         {'prediction': 1}
     """
 
-    column: str
-    negative: tuple[Any, ...]
-    positive: tuple[Any, ...]
-    labels: tuple[Label, Label] = (0, 1)
+    column: Text
+    negative: Any
+    positive: Any
+    labels: Sequence[Label] = (0, 1)
+
+    def __post_init__(self) -> None:
+        for name in ("negative", "positive"):
+            values = getattr(self, name)
+            object.__setattr__(self, name, values if isinstance(values, list | tuple) else [values])
+        both = [value for value in self.negative if value in self.positive]
+        doubted = [(("negative",), f"{value!r} is both negative and positive") for value in both]
+        check_parameters(self, [*_label_faults(self.labels), *doubted])
 
     def output(self, value: Any) -> dict[str, Any] | None:
         """The decision.
@@ -121,63 +119,44 @@ class DecisionReading:
         raise DataError(f"{self.column} is {value!r}, and decision names it neither under negative nor under positive")
 
 
-def _score_of(entry: Any) -> ScoreReading:
-    faults = _find_faults("score", entry, ("column", "range", "threshold"))
-    if not faults:
-        low, high = entry["range"] if _is_pair(entry["range"]) else (None, None)
-        if low is None or not (_is_number(low) and _is_number(high) and low < high):
-            faults.append(f"recorded: score: range is {entry['range']!r}; write the lowest and highest score: [1, 10]")
-        elif not _is_number(entry["threshold"]) or not low <= entry["threshold"] <= high:
-            faults.append(
-                f"recorded: score: threshold is {entry['threshold']!r}; it must be a number from {low:g} to {high:g}"
-            )
-    _refuse(faults)
-    low, high = entry["range"]
-    return ScoreReading(entry["column"], (low, high), entry["threshold"], _labels(entry))
+Reading = ScoreReading | DecisionReading
+"""How the output of a row is read from one column."""
 
 
-def _decision_of(entry: Any) -> DecisionReading:
-    faults = _find_faults("decision", entry, ("column", "negative", "positive"))
-    negative, positive = (_values(entry[side]) for side in ("negative", "positive")) if not faults else ((), ())
-    for value in negative:
-        if value in positive:
-            faults.append(f"recorded: decision: {value!r} is both negative and positive")
-    _refuse(faults)
-    return DecisionReading(entry["column"], negative, positive, _labels(entry))
+def reading_of(score: Any, decision: Any) -> Reading | None:
+    """How outputs are read from a score or a decision, whichever is set.
+
+    Raises:
+        ParameterError: all faults of the setting.
+    """
+    if score is not None and decision is not None:
+        raise SpecError("recorded: give score or decision, not both; each says how rows are decided")
+    if score is not None:
+        return _read("score", ScoreReading, score)
+    return None if decision is None else _read("decision", DecisionReading, decision)
 
 
-def _find_faults(name: str, entry: Any, required: Sequence[str]) -> list[str]:
-    """What is wrong with the keys of a setting."""
+def _read(name: str, kind: type[Reading], entry: Any) -> Reading:
     if not isinstance(entry, Mapping):
-        return [f"recorded: {name} is {entry!r}; write {_EXAMPLES[name]}"]
-    known = (*required, "labels")
-    faults = [
-        f"recorded: {name}: there is no {key!r}{nearest(str(key), known)}; there are {', '.join(known)}"
+        raise ParameterError([((name,), f"is {entry!r}; write {_EXAMPLES[name]}")])
+    known = [part.name for part in fields(kind)]
+    faults: list[tuple[Place, str]] = [
+        ((name,), f"there is no {key!r}{nearest(str(key), known)}; there are {', '.join(known)}")
         for key in entry
         if key not in known
     ]
-    faults += [f"recorded: {name} has no {key}; write {_EXAMPLES[name]}" for key in required if key not in entry]
-    column = entry.get("column", "column")
-    if not isinstance(column, str) or not column:
-        faults.append(f"recorded: {name}: column is {column!r}, not the name of a column")
-    labels = entry.get("labels", _LABELS)
-    if not _is_pair(labels) or not all(isinstance(one, Label) for one in labels) or labels[0] == labels[1]:
-        faults.append(f"recorded: {name}: labels is {labels!r}; write the negative and the positive label: [0, 1]")
-    return faults
-
-
-def _refuse(faults: Sequence[str]) -> None:
+    faults += [((name,), f"has no {key}; write {_EXAMPLES[name]}") for key in known[:-1] if key not in entry]
     if faults:
-        raise SpecError("\n".join(faults))
+        raise ParameterError(faults)
+    try:
+        return kind(**entry)
+    except ParameterError as error:
+        raise ParameterError([((name, *place), message) for place, message in error.faults]) from None
 
 
-def _labels(entry: Mapping[str, Any]) -> tuple[Label, Label]:
-    negative, positive = entry.get("labels", _LABELS)
-    return negative, positive
-
-
-def _values(entry: Any) -> tuple[Any, ...]:
-    return tuple(entry) if isinstance(entry, list | tuple) else (entry,)
+def _label_faults(labels: Any) -> Iterator[tuple[Place, str]]:
+    if not _is_pair(labels) or not all(isinstance(label, Label) for label in labels) or labels[0] == labels[1]:
+        yield ("labels",), f"is {labels!r}; write the negative and the positive label: [0, 1]"
 
 
 def _is_pair(value: Any) -> bool:
@@ -186,7 +165,7 @@ def _is_pair(value: Any) -> bool:
 
 def _are_same(one: Any, other: Any) -> bool:
     """Whether two values are equal and of one type; integers and other numbers are."""
-    return one == other and (type(one) is type(other) or (_is_number(one) and _is_number(other)))
+    return one == other and (type(one) is type(other) or (is_number(one) and is_number(other)))
 
 
 def _as_number(value: Any) -> Any:
@@ -199,11 +178,11 @@ def _as_number(value: Any) -> Any:
         return float(value)
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a value is a finite number."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-_LABELS: Final = (0, 1)
 _NUMBER: Final = re.compile(
     r"\s*([+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|nan)\s*", re.IGNORECASE | re.ASCII
 )

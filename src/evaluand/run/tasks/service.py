@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from itertools import islice
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal
 
 from evaluand.core import identity
 from evaluand.core.errors import (
@@ -32,14 +32,16 @@ from evaluand.core.errors import (
 )
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.key_columns import RESPONSE_INDEX
+from evaluand.core.parameters import Within
 from evaluand.core.redaction import has_token
 from evaluand.core.secret_hosts import is_of_file, mark_origin
-from evaluand.data.adapters.base.adapter import INDEX, UPLOAD, Adapter, Pipeline, create_adapter
+from evaluand.data.adapters.base.adapter import INDEX, UPLOAD, Pipeline, create_adapter
 from evaluand.data.adapters.base.options import AdapterError, AdapterSpecError
 from evaluand.data.dataset import Dataset
 from evaluand.data.schema.values import ValueSchema
 from evaluand.engine.form import FilePart, encode_form
 from evaluand.engine.http import BadAnswer, BadRequest, HttpClient
+from evaluand.run.parameters import Place, check_parameters
 from evaluand.run.task import Candidates, Request, Task, is_coroutine_function
 from evaluand.run.tasks.batches import Batches, BatchRow
 from evaluand.trace.spans import TaskSpan
@@ -69,9 +71,7 @@ class _Service(Task[Any, Any]):
     checks_outputs = True
 
     def __post_init__(self) -> None:
-        faults = list(self._faults())
-        if faults:
-            raise ParameterError(faults)
+        check_parameters(self, self._faults())
         for name, pipeline in self._pipelines.items():  # later changes of the arguments have no effect
             object.__setattr__(self, name, pipeline.spec)
 
@@ -114,10 +114,7 @@ class _Service(Task[Any, Any]):
     def _sends_index(self) -> bool:
         return self._names_index
 
-    def _faults(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
-        for name, hint in get_type_hints(type(self)).items():
-            if get_origin(hint) is Literal and getattr(self, name) not in get_args(hint):
-                yield (name,), f"is {getattr(self, name)!r}; give {' or '.join(map(repr, get_args(hint)))}"
+    def _faults(self) -> Iterator[tuple[Place, str]]:
         for name in _PIPELINES:
             yield from _faults_of(name, getattr(self, name))
             if has_token(getattr(self, name)):
@@ -302,7 +299,7 @@ class ServiceTask(_Service):
     method: Literal["POST", "PUT", "PATCH"] = "POST"
     headers: Mapping[str, str] = field(default_factory=dict)
     on_bad_request: Literal["fail", "skip", "abort"] = "fail"
-    batch: int | None = None
+    batch: Annotated[int, Within(1)] | None = None
     on_duplicate: Literal["deduplicate", "fail"] = "deduplicate"
     on_missing: Literal["fail", "ignore"] = "fail"
     on_foreign: Literal["fail", "ignore"] = "fail"
@@ -365,8 +362,8 @@ class ServiceTask(_Service):
         usual = {"on_bad_request": "fail"}
         if self.batch is not None:
             usual |= {"on_duplicate": "deduplicate", "on_missing": "fail", "on_foreign": "fail"}
-        chosen = {name: getattr(self, name) for name, value in usual.items() if getattr(self, name) != value}
-        return {name: value for name, value in chosen.items() if value != "abort"}
+        chosen = {name: getattr(self, name) for name in usual}
+        return {name: value for name, value in chosen.items() if value not in (usual[name], "abort")}
 
     def _answering(self, own: Identity) -> Identity:
         if self.version is not None:
@@ -374,18 +371,14 @@ class ServiceTask(_Service):
         why = f"{self.name}: what answers at {self._address} cannot be seen from here; declare `model` and `version`"
         return replace(own, pinned=False, unpinned=(f"{why} to pin it",))
 
-    def _faults(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    def _faults(self) -> Iterator[tuple[Place, str]]:
         yield from super()._faults()
         try:
             _ = self._exchange
         except ParameterError as error:
             yield from error.faults
-        if self.batch is None:
-            return
-        if type(self.batch) is not int or self.batch < 1:
-            yield ("batch",), f"is {self.batch!r}; give an integer of at least 1"
         with suppress(AdapterSpecError):  # reported above
-            if Pipeline.of(self.input_pipeline).last:
+            if self.batch is not None and Pipeline.of(self.input_pipeline).last:
                 yield ("batch",), "FileUpload sends one file in a request; leave batch out"
 
     @cached_property
@@ -491,29 +484,23 @@ def _to_json_text(value: Any) -> str:
     raise TypeError(f"{with_article(type(value).__name__)} has no form in it; make text of it in the input pipeline")
 
 
-def _faults_of(name: str, steps: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _faults_of(name: str, steps: Any) -> Iterator[tuple[Place, str]]:
     """What is wrong with a pipeline, step by step."""
-    found: list[tuple[tuple[str | int, ...], str]] = []
-    made: list[Adapter] = []
     listed = isinstance(steps, list | tuple)
     for number, step in enumerate(steps if listed else ()):
         try:
-            made.append(create_adapter(step))
+            create_adapter(step)
         except AdapterSpecError as error:
-            found += [((name, number), line) for line in str(error).split("\n")]
-    if not found:
-        try:
-            pipeline = Pipeline.of(made if listed else steps)
-        except AdapterSpecError as error:
-            found = [((name,), line) for line in str(error).split("\n")]
-        else:
-            found = [((name,), message) for message in _pipeline_faults(name, pipeline)]
-    yield from found
-
-
-def _pipeline_faults(name: str, pipeline: Pipeline) -> Iterator[str]:
+            yield from (((name, number), line) for line in str(error).split("\n"))
+            steps = ()
+    try:
+        pipeline = Pipeline.of(steps)
+    except AdapterSpecError as error:
+        yield from (((name,), line) for line in str(error).split("\n"))
+        return
     if pipeline.on_error != "abort":
-        yield f"onError is {pipeline.on_error!r}; here a row that cannot be transformed is always a failed row"
+        why = f"onError is {pipeline.on_error!r}; here a row that cannot be transformed is always a failed row"
+        yield (name,), why
     last = [adapter.kind for adapter in pipeline.adapters if adapter.last]
     if last and name != "input_pipeline":
-        yield f"{last[0]} is allowed only at the end of input_pipeline"
+        yield (name,), f"{last[0]} is allowed only at the end of input_pipeline"

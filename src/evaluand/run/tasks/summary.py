@@ -2,10 +2,12 @@
 
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 from evaluand.core.errors import TaskError
+from evaluand.core.parameters import Within
 from evaluand.models.chat_model import ChatModel
+from evaluand.run.parameters import check_parameters
 from evaluand.run.tasks.asking import AskingTask
 from evaluand.run.tasks.chunk import Chunk
 from evaluand.run.tasks.instruct import Instruct
@@ -30,14 +32,14 @@ class Summary(AskingTask[str, str]):
     model: ChatModel
     _: KW_ONLY
     instruction: str = "Summarize the text in a few sentences. Reply with the summary only."
-    max_length: int = 6000
-    concurrency: int = 4
+    max_length: Annotated[int, Within(1)] = 6000
+    concurrency: Annotated[int, Within(1)] = 4
     output_schema: Any = None
 
     kind = "summary"
 
     def __post_init__(self) -> None:
-        _ = self._chunk  # checks the length
+        check_parameters(self)
 
     def do_run(self, input: str, task_span: TaskSpan) -> str:
         if not input.strip():
