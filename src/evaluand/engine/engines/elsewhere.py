@@ -28,6 +28,22 @@ class CallsElsewhere(ABC, Generic[U]):
         self._failure: BaseException | None = None
         self._interrupts = DelayedInterrupts()
 
+    def run(self) -> None:
+        """Process all units.
+
+        Raises:
+            Aborted: the policy stops at the first failure, and there was one.
+            EngineError: workers cannot make the calls.
+            KeyboardInterrupt: the user stopped it; calls in flight were finished.
+        """
+        with self._interrupts:
+            try:
+                self._work_until_interrupted()
+            finally:
+                self._end()
+        if self._failure is not None:
+            raise self._failure
+
     def _work_until_interrupted(self) -> None:
         try:
             self._work()
@@ -36,6 +52,14 @@ class CallsElsewhere(ABC, Generic[U]):
             self._policy.report_finishing(self._n_in_flight())
             self._work()  # finishes the calls in flight; a second Ctrl-C does not wait
 
+    def _next_unit(self) -> U | None:
+        """The next unit; None if there is none, or none may begin any more."""
+        try:
+            return next(self._units, None) if self._failure is None else None
+        except BaseException as error:
+            self._stop(error)
+            return None
+
     @abstractmethod
     def _work(self) -> None:
         """Makes calls until nothing is left to do or in flight."""
@@ -43,6 +67,10 @@ class CallsElsewhere(ABC, Generic[U]):
     @abstractmethod
     def _stop(self, reason: BaseException) -> None:
         """Lets calls in flight end, and begins no others."""
+
+    @abstractmethod
+    def _end(self) -> None:
+        """Ends the workers, whatever they do."""
 
     @abstractmethod
     def _n_in_flight(self) -> int:

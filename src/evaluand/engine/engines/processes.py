@@ -145,21 +145,6 @@ class ProcessMap(CallsElsewhere[U]):
         self._waiting: list[_Call] = []  # for their turn, or for another attempt
         self._suspects: list[_Call] = []  # whose process died while it made others, too
 
-    def run(self) -> None:
-        """Process all units.
-
-        Raises:
-            Aborted: the policy stops at the first failure, and there was one.
-            KeyboardInterrupt: the user stopped it; calls in flight were finished.
-        """
-        with self._interrupts:
-            try:
-                self._work_until_interrupted()
-            finally:
-                self._end()
-        if self._failure is not None:
-            raise self._failure
-
     def _work(self) -> None:
         while self._assign():
             self._start_ready_calls()
@@ -181,12 +166,7 @@ class ProcessMap(CallsElsewhere[U]):
 
     def _next_call(self, n_calls: int) -> _Call | None:
         """The next unit; behind all others the suspects, one in each process."""
-        try:
-            unit = next(self._units, None)
-        except BaseException as error:
-            self._stop(error)
-            return None
-        if unit is not None:
+        if (unit := self._next_unit()) is not None:
             return _Call(unit, next(self._numbers))
         if self._suspects and not n_calls:
             self._most = self._workers
