@@ -84,7 +84,7 @@ _STANDARD_LIBRARY = os.path.dirname(os.__file__)
 _READERS_OF_SOURCE = frozenset(  # full paths: a user's file may be called tokenize.py too
     os.path.join(_STANDARD_LIBRARY, name) for name in ("linecache.py", "tokenize.py", "importlib/metadata/__init__.py")
 )
-_BACKPORT = os.path.join("importlib_metadata", "__init__.py")
+_BACKPORT = os.path.join("importlib_metadata", "__init__.py")  # which looks up packages once it is imported
 _IGNORED_FUNCTIONS = frozenset(("_rmtree_safe_fd", "_rmtree_safe_fd_step", "_rmtree_unsafe"))  # the second since 3.13
 
 
@@ -564,17 +564,12 @@ def _note_listing(raw: str, calls: Collection[_Call]) -> None:
 
 def _inputs_of(calls: Collection[_Call], raw: str, path: str) -> list[tuple[_Call, str]]:
     """The calls for which a file is a new input, each with the file's name there."""
-    found: list[tuple[_Call, str]] = []
-    names: dict[Observer[Any], str | None] = {}
-    for call in calls:
-        if call.observer not in names:
-            names[call.observer] = call.observer.name_of(raw, path)
-        name = names[call.observer]
-        if name is None or ((call.made or call.written) and call.created(path)):
-            continue
-        if name not in call.opened:
-            found.append((call, name))
-    return found
+    names = {observer: observer.name_of(raw, path) for observer in {call.observer for call in calls}}
+    return [
+        (call, name)
+        for call in calls
+        if (name := names[call.observer]) is not None and name not in call.opened and not call.created(path)
+    ]
 
 
 def _record(call: _Call, name: str, raw: str, path: str, stamp: Stamp | str | None) -> None:
@@ -634,14 +629,10 @@ def _settle(path: str, stamp: Stamp | str | None) -> str:
 def _is_read_by_python(path: str) -> bool:
     """Whether Python itself opens a file for an import, a traceback or the removal of a folder."""
     code = sys._getframe(4).f_code  # below this function, `_note_open` or `_note_listing`, `_note` and the hook
-    if code.co_filename in _READERS_OF_SOURCE or _is_backport(code.co_filename):
+    is_backport = code.co_filename.endswith(_BACKPORT) and not is_first_party(code.co_filename)
+    if code.co_filename in _READERS_OF_SOURCE or is_backport:
         return path.endswith((".py", "METADATA", "entry_points.txt", os.sep))  # a folder: to find packages in it
     return code.co_filename.startswith(_IMPORTING) or code.co_name in _IGNORED_FUNCTIONS
-
-
-def _is_backport(path: str) -> bool:
-    """Whether a file is that of the installed `importlib_metadata`, which looks up packages once it is imported."""
-    return path.endswith(_BACKPORT) and not is_first_party(path)
 
 
 def _is_ignored(path: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,10 +76,7 @@ class OpenSlots:
             observer: writes the inputs of an answer into its line; must have learned their nodes.
         """
         for source in sources if self.left else ():
-            try:
-                yield from self._lines(source, observer)
-            except EngineError as error:
-                warn(f"earlier answers are not reused: {error}")
+            yield from self._lines(source, observer)
             if not self.left:
                 return
 
@@ -99,27 +96,29 @@ class OpenSlots:
             if found is None:
                 break
             for source, places in found:
-                if source not in damaged:
-                    try:
-                        yield from self._lines(read(source, places), observer)
-                    except EngineError as error:
-                        damaged.add(source)
-                        warn(f"earlier answers are not reused: {error}")
+                if source not in damaged and not (yield from self._lines(read(source, places), observer)):
+                    damaged.add(source)
             factor = min(2 * factor, _MOST_AT_ONCE)
         yield from self.fill((read(source, None) for source in index.others), observer)
 
-    def _lines(self, answers: Iterator[Answer], observer: Observer[Any] | None) -> Iterator[bytes]:
-        for key, record, node in answers:
-            try:
-                rest = orjson.dumps(record)
-            except TypeError:  # nested too deeply for orjson: call again
-                continue
-            slot = self.take(key)
-            if slot is not None:
-                line = b"[%d,%b\n" % (slot, rest[1:])
-                yield line if observer is None or node is None else observer.with_inputs(line, node)
-            if not self.left:
-                return
+    def _lines(self, answers: Iterator[Answer], observer: Observer[Any] | None) -> Generator[bytes, None, bool]:
+        """Lines for the slots that some answers fill; returns whether the answers could be read."""
+        try:
+            for key, record, node in answers:
+                try:
+                    rest = orjson.dumps(record)
+                except TypeError:  # nested too deeply for orjson: call again
+                    continue
+                slot = self.take(key)
+                if slot is not None:
+                    line = b"[%d,%b\n" % (slot, rest[1:])
+                    yield line if observer is None or node is None else observer.with_inputs(line, node)
+                if not self.left:
+                    break
+        except EngineError as error:
+            warn(f"earlier answers are not reused: {error}")
+            return False
+        return True
 
     def take(self, key: bytes) -> int | None:
         """Take the next slot with that key; None if there is none left."""

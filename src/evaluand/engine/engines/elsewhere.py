@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Generic
+from typing import Any, Generic
 
 from evaluand.core.errors import TaskError
 from evaluand.engine.engine import Keep, Recipe, U
@@ -16,6 +16,22 @@ from evaluand.engine.policy import Policy
 
 class WorkerDied(TaskError):
     """The process that made the call ended before the call did."""
+
+
+class Job:
+    """A unit that is to be done elsewhere, or is being done."""
+
+    __slots__ = ("attempts", "began", "started", "unit")
+
+    def __init__(self, unit: Any) -> None:
+        self.unit = unit
+        self.attempts = 0
+        self.started = self.began = 0  # the first attempt, since the epoch and by the monotonic clock
+
+    def begin(self) -> None:
+        """Notes the start of an attempt."""
+        if not self.started:
+            self.started, self.began = time.time_ns(), time.perf_counter_ns()
 
 
 class CallsElsewhere(ABC, Generic[U]):
@@ -76,9 +92,9 @@ class CallsElsewhere(ABC, Generic[U]):
     def _n_in_flight(self) -> int:
         """How many calls have begun and not ended."""
 
-    def _fail(self, unit: U, error: TaskError, attempts: int, started: int, began: int) -> None:
+    def _fail(self, job: Job, error: TaskError) -> None:
         """Keeps the line of a unit whose process has ended, or took too long."""
-        outcome = Outcome(None, error, attempts, started, time.perf_counter_ns() - began)
-        self._keep([(unit, *self._recipe.line(unit, outcome), attempts, "")])
+        outcome = Outcome(None, error, job.attempts, job.started, time.perf_counter_ns() - job.began)
+        self._keep([(job.unit, *self._recipe.line(job.unit, outcome), job.attempts, "")])
         if self._policy.stops_at(error):
-            raise abort_error(unit, error)
+            raise abort_error(job.unit, error)

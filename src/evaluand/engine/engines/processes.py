@@ -39,7 +39,7 @@ from typing import Any, NamedTuple
 from evaluand.core.errors import SpecError, TaskError
 from evaluand.core.system import KILLED, kill_group, require_forks
 from evaluand.engine.engine import Keep, Recipe, U
-from evaluand.engine.engines.elsewhere import CallsElsewhere, WorkerDied
+from evaluand.engine.engines.elsewhere import CallsElsewhere, Job, WorkerDied
 from evaluand.engine.exits import describe_exit
 from evaluand.engine.garbage import calls_in_flight
 from evaluand.engine.outcome import Aborted, Outcome, error_text, stop_message
@@ -98,14 +98,15 @@ def refuse_budget(policy: Policy) -> None:
         raise SpecError("a budget cannot stop the requests of other processes; leave it out, or choose engine `local`")
 
 
-class _Call:
+class _Call(Job):
     """A unit that is called, or waits for its turn or another attempt."""
 
-    __slots__ = ("attempts", "began", "clock", "not_before", "number", "started", "turn", "unit")
+    __slots__ = ("clock", "not_before", "number", "turn")
 
     def __init__(self, unit: Any, number: int) -> None:
-        self.unit, self.number = unit, number
-        self.attempts = self.started = self.began = self.clock = 0
+        super().__init__(unit)
+        self.number = number
+        self.clock = 0  # when the current attempt began
         self.not_before = 0.0
         self.turn: Turn | None = None
 
@@ -196,8 +197,7 @@ class ProcessMap(CallsElsewhere[U]):
         return self._fork() if child is None or is_new else child
 
     def _send(self, call: _Call, child: _Child) -> None:
-        if not call.attempts:
-            call.started, call.began = time.time_ns(), time.perf_counter_ns()
+        call.begin()
         call.attempts += 1
         call.clock = time.perf_counter_ns()
         child.calls[call.number] = call
@@ -219,8 +219,7 @@ class ProcessMap(CallsElsewhere[U]):
         """Wait for messages or the next deadline; the connections that can be read."""
         busy = [child for child in self._children.values() if child.calls]
         times = [self._left(child) for child in busy] if self._policy.timeout else []
-        now = time.monotonic()
-        times += [max(c.not_before - now, 0.0) or (c.turn.soonest if c.turn else 0.0) for c in self._waiting]
+        times += map(self._pause, self._waiting)
         self._interrupts.allow()  # elsewhere, a call could be lost between its answer and its line
         try:
             connections = [child.connection for child in busy]
@@ -267,7 +266,7 @@ class ProcessMap(CallsElsewhere[U]):
                 call.attempts -= 1  # it need not be its fault
                 self._suspects.append(call)
             elif not self._policy.retries_after(error, call.attempts):
-                self._fail(call.unit, error, call.attempts, call.started, call.began)
+                self._fail(call, error)
             else:
                 self._wait_with(call, self._policy.draw_pause(call.attempts))
 
@@ -317,7 +316,7 @@ def _death_error(code: int) -> WorkerDied:
 
 # In the child
 
-_Order = list[int]
+_Head = list[int]
 
 
 def _serve(there: Connection, others: list[Connection], parent: int, recipe: Recipe[Any], policy: Policy) -> None:
@@ -378,7 +377,7 @@ class _Serving:
         with calls_in_flight(self._policy.calls_at_once):
             await ended
 
-    async def _await(self, order: _Order, unit: Any) -> None:
+    async def _await(self, order: _Head, unit: Any) -> None:
         value, error, limit = None, None, asyncio.timeout(self._policy.timeout)
         try:
             async with limit:
@@ -389,14 +388,14 @@ class _Serving:
             value, error = None, too_long(self._policy)
         self._answer(order, unit, value, error)
 
-    def _read(self, message: bytes) -> tuple[_Order, Any]:
+    def _read(self, message: bytes) -> tuple[_Head, Any]:
         """An order and its unit. With a rate limit, tells the parent that the call starts."""
         *order, packed = marshal.loads(message)
         if self._policy.rate_limit:
             self._say(order[0])  # whenever it was allowed to
         return order, self._wire.unpack(packed)
 
-    def _answer(self, order: _Order, unit: Any, value: Any, error: BaseException | None) -> None:
+    def _answer(self, order: _Head, unit: Any, value: Any, error: BaseException | None) -> None:
         (number, attempts, started, began), policy = order, self._policy
         if error is not None and policy.retries_after(error, attempts):
             return self._say(number, policy.draw_pause(attempts, error))

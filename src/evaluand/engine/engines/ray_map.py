@@ -23,7 +23,7 @@ from evaluand.core.errors import EngineError
 from evaluand.core.fingerprint import Identity, explain
 from evaluand.engine.engine import Keep, Recipe, U
 from evaluand.engine.engines import wire
-from evaluand.engine.engines.elsewhere import CallsElsewhere, WorkerDied
+from evaluand.engine.engines.elsewhere import CallsElsewhere, Job, WorkerDied
 from evaluand.engine.engines.ray import end
 from evaluand.engine.engines.ray_worker import Begun, Columns, Ended, columns
 from evaluand.engine.engines.shared_limits import AskedLimit, HeldLimits
@@ -47,28 +47,13 @@ _UNREPORTED: Final = 0.02  # seconds of work that a worker may have finished and
 _NEWEST: Final = 0.3  # weight of the newest figure in the speed of a worker
 
 
-class _Held:
-    """A unit that is to be done, or is being done."""
-
-    __slots__ = ("began", "deaths", "started", "unit")
-
-    def __init__(self, unit: Any) -> None:
-        self.unit = unit
-        self.deaths = 0
-        self.started = self.began = 0  # since the epoch, and by the monotonic clock
-
-    @property
-    def must_be_alone(self) -> bool:
-        return self.deaths >= MOST_DEATHS - 1
-
-
 class _Worker:
     """An actor, and what it holds."""
 
     def __init__(self, actor: Any) -> None:
         self.actor = actor
         self.place = ""  # where it is, once it has begun
-        self.units: dict[int, _Held] = {}
+        self.units: dict[int, Job] = {}
         self.speed = 0.0  # units per second
         self.looked = time.monotonic()
         self.has_ended = False
@@ -76,7 +61,11 @@ class _Worker:
     @property
     def is_alone(self) -> bool:
         """Whether it holds a unit that must be alone."""
-        return len(self.units) == 1 and next(iter(self.units.values())).must_be_alone
+        return len(self.units) == 1 and _must_be_alone(*self.units.values())
+
+
+def _must_be_alone(job: Job) -> bool:
+    return job.attempts >= MOST_DEATHS - 1
 
 
 class RayMap(CallsElsewhere[U]):
@@ -86,7 +75,7 @@ class RayMap(CallsElsewhere[U]):
         super().__init__(units, recipe, keep, policy)
         assert recipe.code is not None
         self._engine, self._code = engine, recipe.code
-        self._next: deque[_Held] = deque()  # to be given before further units are read
+        self._next: deque[Job] = deque()  # to be given before further units are read
         self._workers: list[_Worker] = []
         self._refs: dict[Any, _Worker] = {}  # answers that are waited for
         self._lost_starts = 0  # one after the other; where a node is lost, workers are that should start there
@@ -104,7 +93,7 @@ class RayMap(CallsElsewhere[U]):
     def _is_any_left(self) -> bool:
         """Whether there are further units; the next one is read if none is."""
         if not self._next and (unit := self._next_unit()) is not None:
-            self._next.append(_Held(unit))
+            self._next.append(Job(unit))
         return bool(self._next)
 
     def _identity(self) -> Identity:
@@ -153,21 +142,19 @@ class RayMap(CallsElsewhere[U]):
         orders = []
         room = self._policy.calls_at_once + min(int(worker.speed * _AHEAD), _MOST_AHEAD)
         while len(worker.units) < room and not worker.is_alone and self._is_any_left():
-            if self._next[0].must_be_alone and worker.units:
+            if _must_be_alone(self._next[0]) and worker.units:
                 break  # it waits until this worker holds nothing else
-            held = self._next.popleft()
-            if not held.started:
-                held.started, held.began = time.time_ns(), time.perf_counter_ns()
-            slot = held.unit.slot
-            worker.units[slot] = held
-            orders.append((slot, held.deaths, self._wire.pack(held.unit)))
+            job = self._next.popleft()
+            job.begin()
+            worker.units[job.unit.slot] = job
+            orders.append((job.unit.slot, job.attempts, self._wire.pack(job.unit)))
         return columns(orders)
 
     def _wait(self) -> Any:
         """Waits for an answer of a worker; None if it is time to look at something else."""
         self._interrupts.allow()  # elsewhere, a call could be lost between its answer and its line
         try:
-            ready, _ = ray.wait([*self._refs], timeout=min(self._limits.soonest or 1.0, 1.0))
+            ready, _ = ray.wait([*self._refs], timeout=min(self._limits.soonest, 1.0))
         finally:
             self._interrupts.delay()
         is_late = time.monotonic() - self._began > START and not any(worker.place for worker in self._workers)
@@ -248,15 +235,15 @@ class RayMap(CallsElsewhere[U]):
                 raise EngineError(
                     f"a worker of the Ray cluster cannot start: {_cause(error)}; is evaluand installed there?"
                 )
-        units = [*worker.units.values()]  # it begins them in this order
-        for held in units[: 2 * self._policy.calls_at_once + int(worker.speed * _UNREPORTED)]:
-            held.deaths += 1
-        for held in reversed(units):
-            if held.deaths >= MOST_DEATHS:
-                how = f"{held.deaths} workers ended during the call, the last on {worker.place}"
-                self._fail(held.unit, WorkerDied(how, code="worker"), held.deaths, held.started, held.began)
+        jobs = [*worker.units.values()]  # it begins them in this order
+        for job in jobs[: 2 * self._policy.calls_at_once + int(worker.speed * _UNREPORTED)]:
+            job.attempts += 1
+        for job in reversed(jobs):
+            if job.attempts >= MOST_DEATHS:
+                how = f"{job.attempts} workers ended during the call, the last on {worker.place}"
+                self._fail(job, WorkerDied(how, code="worker"))
             elif self._failure is None:
-                self._next.appendleft(held)
+                self._next.appendleft(job)
         if self._is_any_left():
             self._start_worker(self._engine.start())
 
