@@ -279,7 +279,9 @@ class Observer(Generic[U]):
         self._chain: tuple[int, str | None] = 0, None  # how much of `_opened` is in it, and its node
         self._chaining = threading.Lock()
         self.begin_with(prepared)
-        _install()
+        if not _hooks:
+            _hooks.append(_hook)
+            sys.addaudithook(_hook)
 
     def __reduce__(self) -> Any:
         """For workers of a cluster: what was opened before the calls counts there, too."""
@@ -470,12 +472,6 @@ def node_key(parent: str | None, name: str, state: str) -> str:
 
 
 # -- the hook
-
-
-def _install() -> None:
-    if not _hooks:
-        _hooks.append(_hook)
-        sys.addaudithook(_hook)
 
 
 def _hook(event: str, args: Any) -> None:
