@@ -65,13 +65,15 @@ def open_session(url: URL, headers: Mapping[str, str]) -> aiohttp.ClientSession:
     Raises:
         SpecError: as of `proxy_of`.
     """
+    all_headers = CIMultiDict({"Accept": "application/json", "User-Agent": f"evaluand/{__version__}"})
+    all_headers.update(headers)
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(
             ssl=_trust() if url.scheme == "https" else True,
             limit=_most_connections(),
             keepalive_timeout=_IDLE,
         ),
-        headers=_headers(headers),
+        headers=all_headers,
         request_class=_Request,
         cookie_jar=_NoCookies(),
         timeout=aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None),
@@ -175,12 +177,6 @@ class _NoCookies(aiohttp.DummyCookieJar):
 
     def update_cookies_from_headers(self, headers: Sequence[str], response_url: URL) -> None:
         """Does nothing."""
-
-
-def _headers(own: Mapping[str, str]) -> CIMultiDict[str]:
-    headers = CIMultiDict({"Accept": "application/json", "User-Agent": f"evaluand/{__version__}"})
-    headers.update(own)
-    return headers
 
 
 def _is_readable(transport: Any) -> bool:

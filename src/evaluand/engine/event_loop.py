@@ -283,10 +283,7 @@ def waits_for_nested_work(function: F) -> F:
 
 def _place_after_this_thread() -> int:
     """The place of the loop for this thread: the first, or in the thread of a loop the next one, since it waits."""
-    for place, loop in enumerate(_loops):
-        if loop.thread is threading.current_thread():
-            return place + 1
-    return 0
+    return next((place for place, loop in enumerate(_loops, 1) if loop.thread is threading.current_thread()), 0)
 
 
 def _loop_at(place: int) -> _LoopThread:

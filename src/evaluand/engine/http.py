@@ -149,7 +149,8 @@ class HttpClient:
         """
         http = _library(self._extra)
         http.proxy_of(http.URL(self.url))
-        faults = [(self._place(name), fault) for name in self._names if (fault := self._fault_of(name))]
+        places = [(name, "url" if name in _VARIABLE.findall(self.url) else "headers") for name in self._names]
+        faults = [((place,), fault) for name, place in places if (fault := self._fault_of(name))]
         if faults:
             raise ParameterError(faults)
         if self._names and not self.of_file and is_exposed(self.url) and self._host not in _warned_of:
@@ -169,9 +170,6 @@ class HttpClient:
             return f"the environment variable {name} cannot be sent; it must be printable ASCII"
         return None
 
-    def _place(self, variable: str) -> tuple[str]:
-        return ("url" if variable in _VARIABLE.findall(self.url) else "headers",)
-
     async def ask(self, content: bytes, content_type: str = _JSON) -> Any:
         """Sends a request and returns the parsed JSON of the answer.
 
@@ -180,11 +178,9 @@ class HttpClient:
             BadRequest: the service refuses the request.
             BadAnswer: the answer is not JSON, or incomplete.
         """
-        self._in_progress += 1
-        try:
-            return self.parse(await self._receive(content, content_type))
-        finally:
-            self._in_progress -= 1
+        with machinery():
+            pieces = [piece async for piece in self._pieces_of(content, content_type, _JSON)]
+        return self.parse(b"".join(pieces))
 
     async def stream(self, content: bytes) -> AsyncGenerator[bytes]:
         """Sends a request whose answer is a stream of events, and gives the pieces of the stream as they arrive.
@@ -194,8 +190,7 @@ class HttpClient:
             BadRequest: the service refuses the request.
             BadAnswer: the answer is no stream of events.
         """
-        self._in_progress += 1
-        pieces = self._pieces_of(content, _JSON, lambda kind: kind == _EVENTS, _EVENTS)
+        pieces = self._pieces_of(content, _JSON, _EVENTS)
         try:
             while True:
                 with machinery():  # not around the caller's own code between two pieces
@@ -204,7 +199,6 @@ class HttpClient:
                     return
                 yield piece
         finally:
-            self._in_progress -= 1
             await pieces.aclose()
 
     def close(self) -> None:
@@ -236,22 +230,20 @@ class HttpClient:
         key = self.hide_secrets(repr(duplicate.key))[:_EXCERPT]
         raise BadAnswer(f"an object of the answer has the key {key} twice", code="json")
 
-    async def _receive(self, content: bytes, content_type: str) -> bytes:
-        with machinery():
-            return b"".join([piece async for piece in self._pieces_of(content, content_type, _is_json, _JSON)])
-
-    async def _pieces_of(
-        self, content: bytes, content_type: str, fits: Callable[[str], bool], wanted: str
-    ) -> AsyncGenerator[bytes]:
+    async def _pieces_of(self, content: bytes, content_type: str, wanted: str) -> AsyncGenerator[bytes]:
         """The body of an answer of a wanted type, piece by piece."""
         size = 0
-        async with self._answer_to(content, content_type) as answer:
-            await self._require(answer, fits, wanted)
-            async for piece in answer.content.iter_any():
-                size += len(piece)
-                if size > LARGEST:
-                    raise BadAnswer(f"the answer is larger than {LARGEST >> 20} MiB", code="too_large")
-                yield piece
+        self._in_progress += 1
+        try:
+            async with self._answer_to(content, content_type) as answer:
+                await self._require(answer, wanted)
+                async for piece in answer.content.iter_any():
+                    size += len(piece)
+                    if size > LARGEST:
+                        raise BadAnswer(f"the answer is larger than {LARGEST >> 20} MiB", code="too_large")
+                    yield piece
+        finally:
+            self._in_progress -= 1
 
     @asynccontextmanager
     async def _answer_to(self, content: bytes, content_type: str) -> AsyncGenerator[aiohttp.ClientResponse]:
@@ -342,12 +334,12 @@ class HttpClient:
             raise BadAnswer(f"redirects to another host, {address}, which is not followed", code="redirect")
         return target
 
-    async def _require(self, answer: aiohttp.ClientResponse, fits: Callable[[str], bool], wanted: str) -> None:
+    async def _require(self, answer: aiohttp.ClientResponse, wanted: str) -> None:
         """Raises an error for an answer that refuses, or of another type."""
         if not 200 <= answer.status < 300:
             raise self._refusal(answer, await _read_start(answer))
         kind = answer.headers.get("Content-Type", wanted).partition(";")[0].strip().lower()
-        if not fits(kind):
+        if kind != wanted and not (wanted == _JSON and (kind == "text/json" or kind.endswith("+json"))):
             start = self._excerpt(await _read_start(answer))
             raise BadAnswer(f"the answer is {kind or 'of no type'}, not {wanted}{start}", code="content_type")
 
@@ -379,10 +371,6 @@ def _mark_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_mark_duplicates)  # making one takes as long as reading a small answer
-
-
-def _is_json(kind: str) -> bool:
-    return kind in ("application/json", "text/json") or kind.endswith("+json")
 
 
 _warned_of: set[str] = set()

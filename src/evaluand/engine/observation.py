@@ -36,7 +36,7 @@ import stat
 import sys
 import threading
 from array import array
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property, partial
@@ -62,7 +62,6 @@ class Slotted(Protocol):
 
 U = TypeVar("U", bound=Slotted)
 
-UNKNOWN = ("", CHANGED)  # inputs that could not be observed
 CONNECTED = "(connected to a service)"  # names of inputs that are no files are in parentheses
 RAN = "(ran another program)"
 DREW = "(drew from the generator that all code shares in {})"
@@ -85,7 +84,7 @@ _STANDARD_LIBRARY = os.path.dirname(os.__file__)
 _READERS_OF_SOURCE = frozenset(  # full paths: a user's file may be called tokenize.py too
     os.path.join(_STANDARD_LIBRARY, name) for name in ("linecache.py", "tokenize.py", "importlib/metadata/__init__.py")
 )
-_BACKPORT = os.path.join("importlib_metadata", "__init__.py")
+_BACKPORT = os.path.join("importlib_metadata", "__init__.py")  # which looks up packages once it is imported
 _IGNORED_FUNCTIONS = frozenset(("_rmtree_safe_fd", "_rmtree_safe_fd_step", "_rmtree_unsafe"))  # the second since 3.13
 
 
@@ -95,7 +94,6 @@ class _Call:
     written: frozenset[str] = frozenset()
     made: frozenset[str] = frozenset()  # folders
     own: tuple[_Opened, ...] = ()  # what counts for this call alone
-    lost = False
 
     def __init__(self, observer: Observer[Any], unit: Any) -> None:
         self.observer, self._unit = observer, unit
@@ -259,9 +257,15 @@ class Observer(Generic[U]):
     Args:
         facts: facts of the code from its fingerprint.
         ignored: folders whose files are no inputs, such as that of the store.
+        prepared: files, by name and state, that count for the answers of all calls.
     """
 
-    def __init__(self, facts: CodeFacts, ignored: Sequence[str | os.PathLike[str]] = ()) -> None:
+    def __init__(
+        self,
+        facts: CodeFacts,
+        ignored: Sequence[str | os.PathLike[str]] = (),
+        prepared: Sequence[tuple[str, str]] = (),
+    ) -> None:
         self.facts = facts
         self.draws = facts.draws  # kept, since each call asks
         self._ignored = tuple(os.path.abspath(folder) + os.sep for folder in ignored)
@@ -274,11 +278,14 @@ class Observer(Generic[U]):
         self._prepared: list[tuple[str, str]] = []
         self._chain: tuple[int, str | None] = 0, None  # how much of `_opened` is in it, and its node
         self._chaining = threading.Lock()
-        _install()
+        self.begin_with(prepared)
+        if not _hooks:
+            _hooks.append(_hook)
+            sys.addaudithook(_hook)
 
     def __reduce__(self) -> Any:
         """For workers of a cluster: what was opened before the calls counts there, too."""
-        return _observer_of_worker, (self.facts, self._ignored, self._prepared)
+        return Observer, (self.facts, self._ignored, self._prepared)
 
     # -- calls
 
@@ -365,19 +372,12 @@ class Observer(Generic[U]):
 
     def learn(self, node: str, nodes: Mapping[str, Node]) -> None:
         """Learn a node of earlier work and all nodes on the path to it, so that a line may refer to it."""
-        at: str | None = node
-        while at is not None and at not in self._nodes:
-            self._nodes[at] = nodes.get(at, (None, *UNKNOWN))
-            at = self._nodes[at][0]
+        self._nodes.update((key, nodes.get(key, UNDEFINED)) for key in path_of(node, nodes, self._nodes))
 
     def renew(self, node: str, nodes: Mapping[str, Node]) -> str | None:
         """The node of the same files as those of a node of earlier work, as they are now."""
-        names: list[str] = []
-        at: str | None = node
-        while at is not None and at in nodes:
-            at, name, _ = nodes[at]
-            names.append(name)
-        files = [name for name in reversed(names) if name and not name.startswith("(")]
+        names = [name for _, name, _ in (nodes.get(key, UNDEFINED) for key in path_of(node, nodes))]
+        files = [name for name in names if name and not name.startswith("(")]
         return self._chain_of(None, [(name, state_of(name, self.facts.folder)) for name in files])
 
     def begin_log(self) -> None:
@@ -386,21 +386,15 @@ class Observer(Generic[U]):
 
     def with_inputs(self, line: bytes, node: str) -> bytes:
         """A journal line with the node of its inputs, and its definition if no earlier line has it."""
-        defined: list[Node] = []
-        at: str | None = node
-        while at is not None and at not in self._written:
-            self._written.add(at)
-            defined.append(self._nodes[at])
-            at = self._nodes[at][0]
-        if not defined:
+        if node in self._written:
             return b'%b,["%b"]]\n' % (line[:-2], node.encode())
-        return b"%b,%b]\n" % (line[:-2], orjson.dumps([node, defined[::-1]]))
+        path = path_of(node, self._nodes, self._written)
+        self._written.update(path)
+        return b"%b,%b]\n" % (line[:-2], orjson.dumps([node, [self._nodes[key] for key in path]]))
 
     # -- what was opened
 
     def _node_of(self, record: _Call) -> str | None:
-        if record.lost:
-            return self._node(None, *UNKNOWN)
         if self._chain[0] < len(_opened):
             with self._chaining:
                 n, node = self._chain
@@ -452,17 +446,24 @@ class Observer(Generic[U]):
         return self._names[key]
 
 
-def _observer_of_worker(facts: CodeFacts, ignored: Sequence[str], prepared: Sequence[tuple[str, str]]) -> Observer[Any]:
-    observer = Observer[Any](facts, ignored)
-    observer.begin_with(prepared)
-    return observer
-
-
 _Opened = tuple[str, str, Stamp | str | None, frozenset[str] | None]
 """How the code calls an input, the full path, its stamp or the state of a listing, and the modules of the code."""
 
 Node = tuple[str | None, str, str]
 """The files of the parent and one more: the parent's key, the file's name and its state."""
+
+
+UNDEFINED: Node = None, "", CHANGED
+"""A node of which nothing is known, or of inputs that could not be observed; it never holds."""
+
+
+def path_of(node: str | None, nodes: Mapping[str, Node], known: Container[str] = ()) -> list[str]:
+    """The keys of a node and of its parents, the first parent first, without those from which on all is known."""
+    path: list[str] = []
+    while node is not None and node not in known:
+        path.append(node)
+        node = nodes.get(node, UNDEFINED)[0]
+    return path[::-1]
 
 
 def node_key(parent: str | None, name: str, state: str) -> str:
@@ -471,12 +472,6 @@ def node_key(parent: str | None, name: str, state: str) -> str:
 
 
 # -- the hook
-
-
-def _install() -> None:
-    if not _hooks:
-        _hooks.append(_hook)
-        sys.addaudithook(_hook)
 
 
 def _hook(event: str, args: Any) -> None:
@@ -498,8 +493,7 @@ def _hook(event: str, args: Any) -> None:
         _note(event, args, calls)
     except Exception:  # an exception here would stop the user's own `open`
         for call in calls:
-            call.lost = True
-            call.opened[""] = "", CHANGED
+            _record(call, *UNDEFINED[1:], "", CHANGED)
     finally:
         _current.reset(token)
 
@@ -566,17 +560,12 @@ def _note_listing(raw: str, calls: Collection[_Call]) -> None:
 
 def _inputs_of(calls: Collection[_Call], raw: str, path: str) -> list[tuple[_Call, str]]:
     """The calls for which a file is a new input, each with the file's name there."""
-    found: list[tuple[_Call, str]] = []
-    names: dict[Observer[Any], str | None] = {}
-    for call in calls:
-        if call.observer not in names:
-            names[call.observer] = call.observer.name_of(raw, path)
-        name = names[call.observer]
-        if name is None or ((call.made or call.written) and call.created(path)):
-            continue
-        if name not in call.opened:
-            found.append((call, name))
-    return found
+    names = {observer: observer.name_of(raw, path) for observer in {call.observer for call in calls}}
+    return [
+        (call, name)
+        for call in calls
+        if (name := names[call.observer]) is not None and name not in call.opened and not call.created(path)
+    ]
 
 
 def _record(call: _Call, name: str, raw: str, path: str, stamp: Stamp | str | None) -> None:
@@ -636,14 +625,10 @@ def _settle(path: str, stamp: Stamp | str | None) -> str:
 def _is_read_by_python(path: str) -> bool:
     """Whether Python itself opens a file for an import, a traceback or the removal of a folder."""
     code = sys._getframe(4).f_code  # below this function, `_note_open` or `_note_listing`, `_note` and the hook
-    if code.co_filename in _READERS_OF_SOURCE or _is_backport(code.co_filename):
+    is_backport = code.co_filename.endswith(_BACKPORT) and not is_first_party(code.co_filename)
+    if code.co_filename in _READERS_OF_SOURCE or is_backport:
         return path.endswith((".py", "METADATA", "entry_points.txt", os.sep))  # a folder: to find packages in it
     return code.co_filename.startswith(_IMPORTING) or code.co_name in _IGNORED_FUNCTIONS
-
-
-def _is_backport(path: str) -> bool:
-    """Whether a file is that of the installed `importlib_metadata`, which looks up packages once it is imported."""
-    return path.endswith(_BACKPORT) and not is_first_party(path)
 
 
 def _is_ignored(path: str) -> bool:

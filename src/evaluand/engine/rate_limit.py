@@ -85,15 +85,12 @@ class RateLimit(Limit):
         Args:
             tokens: what the request reserves of a token limit.
         """
-        turn = self.turn()
         time.sleep(0)
-        try:
+        with self.turn() as turn:
             while pause := turn.pause():
                 time.sleep(pause)
             with tokens or nullcontext(), turn._sending():
                 yield
-        finally:
-            turn.give_back()
 
     @asynccontextmanager
     async def request_async(self, tokens: Reservation | None = None) -> AsyncIterator[None]:
@@ -154,12 +151,6 @@ class Turn:
 
     def __exit__(self, *_: object) -> None:
         self.give_back()
-
-    @property
-    def soonest(self) -> float:
-        """Seconds until it is worth asking again."""
-        now = self._limit._clock()
-        return self._limit.seconds if self._slot is None else self._slot.pause(now)
 
     def give_back(self) -> None:
         """Returns the slot unchanged if the call did not start."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from evaluand.core.errors import EngineError, warn
 from evaluand.core.fingerprint import Identity, explain
 from evaluand.core.fingerprint.files import CHANGED, state_of
 from evaluand.core.fingerprint.parts import PIN
-from evaluand.engine.observation import UNKNOWN, Node, Observer, node_key
+from evaluand.engine.observation import UNDEFINED, Node, Observer, node_key, path_of
 from evaluand.store.addresses import local_folder
 from evaluand.store.journal import WorkLog
 from evaluand.store.key_index import KeyIndex
@@ -76,10 +76,7 @@ class OpenSlots:
             observer: writes the inputs of an answer into its line; must have learned their nodes.
         """
         for source in sources if self.left else ():
-            try:
-                yield from self._lines(source, observer)
-            except EngineError as error:
-                warn(f"earlier answers are not reused: {error}")
+            yield from self._lines(source, observer)
             if not self.left:
                 return
 
@@ -99,27 +96,29 @@ class OpenSlots:
             if found is None:
                 break
             for source, places in found:
-                if source not in damaged:
-                    try:
-                        yield from self._lines(read(source, places), observer)
-                    except EngineError as error:
-                        damaged.add(source)
-                        warn(f"earlier answers are not reused: {error}")
+                if source not in damaged and not (yield from self._lines(read(source, places), observer)):
+                    damaged.add(source)
             factor = min(2 * factor, _MOST_AT_ONCE)
         yield from self.fill((read(source, None) for source in index.others), observer)
 
-    def _lines(self, answers: Iterator[Answer], observer: Observer[Any] | None) -> Iterator[bytes]:
-        for key, record, node in answers:
-            try:
-                rest = orjson.dumps(record)
-            except TypeError:  # nested too deeply for orjson: call again
-                continue
-            slot = self.take(key)
-            if slot is not None:
-                line = b"[%d,%b\n" % (slot, rest[1:])
-                yield line if observer is None or node is None else observer.with_inputs(line, node)
-            if not self.left:
-                return
+    def _lines(self, answers: Iterator[Answer], observer: Observer[Any] | None) -> Generator[bytes, None, bool]:
+        """Lines for the slots that some answers fill; returns whether the answers could be read."""
+        try:
+            for key, record, node in answers:
+                try:
+                    rest = orjson.dumps(record)
+                except TypeError:  # nested too deeply for orjson: call again
+                    continue
+                slot = self.take(key)
+                if slot is not None:
+                    line = b"[%d,%b\n" % (slot, rest[1:])
+                    yield line if observer is None or node is None else observer.with_inputs(line, node)
+                if not self.left:
+                    break
+        except EngineError as error:
+            warn(f"earlier answers are not reused: {error}")
+            return False
+        return True
 
     def take(self, key: bytes) -> int | None:
         """Take the next slot with that key; None if there is none left."""
@@ -153,19 +152,10 @@ class Unchanged:
 
     def holds(self, node: str | None, nodes: Mapping[str, Node]) -> bool:
         """Whether all files on the path to a node are unchanged; False if a node of the path is undefined."""
-        path: list[str] = []
-        while node is not None and node not in self._nodes:
-            path.append(node)
-            if node not in nodes:
-                self._nodes[node] = False
-                break
-            node = nodes[node][0]
-        unchanged = node is None or self._nodes[node]
-        for each in reversed(path):
-            if each in nodes:
-                unchanged = self._is_same(*nodes[each][1:]) and unchanged
-                self._nodes[each] = unchanged
-        return unchanged
+        for key in path_of(node, nodes, self._nodes):
+            parent, *file = nodes.get(key, UNDEFINED)
+            self._nodes[key] = self._is_same(*file) and (parent is None or self._nodes[parent])
+        return node is None or self._nodes[node]
 
     def _is_same(self, name: str, state: str) -> bool:
         if name.startswith("("):
@@ -328,10 +318,7 @@ class Inputs:
 
     def is_defined(self, slot: int) -> bool:
         """Whether it is known what a slot has opened."""
-        node = self.of(slot)
-        while node in self.nodes:
-            node = self.nodes[node][0]
-        return node is None
+        return all(key in self.nodes for key in path_of(self.of(slot), self.nodes))
 
     def of(self, slot: int) -> str | None:
         """The node of a slot; None if nothing was opened."""
@@ -352,15 +339,9 @@ class Inputs:
             return None
         order: dict[str, int] = {}
         rows: list[dict[str, Any]] = []
-        for key in [*self._rows]:
-            path: list[str | None] = []
-            at: str | None = key
-            while at is not None and at not in order:
-                path.append(at)
-                at = self.nodes.get(at, (None, *UNKNOWN))[0]
-            for node in reversed(path):
-                assert node is not None
-                parent, file, state = self.nodes.get(node, (None, *UNKNOWN))
+        for key in self._rows:
+            for node in path_of(key, self.nodes, order):
+                parent, file, state = self.nodes.get(node, UNDEFINED)
                 order[node] = len(rows)
                 ranges = [{"first": first, "count": n} for first, n in self._rows.get(node, ())]
                 at_parent = None if parent is None else order[parent]

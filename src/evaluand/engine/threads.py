@@ -146,7 +146,7 @@ class ThreadMap:
             policy.rate_limit is None or policy.rate_limit.wait(self._stop)
         ):
             if not worker.attempts:
-                worker.start()
+                worker.started, worker.began = time.time_ns(), time.perf_counter_ns()
             with worker.lock:
                 worker.attempts += 1
                 worker.unit, worker.clock = unit, time.perf_counter_ns()
@@ -207,9 +207,6 @@ class _Worker:
         self.clock = 0  # the current attempt
         self.abandoned = False
         self.interrupted = False  # before a request could be repeated
-
-    def start(self) -> None:
-        self.started, self.began = time.time_ns(), time.perf_counter_ns()
 
     def is_held_up(self) -> bool:
         """Whether the call takes long, or waits for a request to be repeated."""

@@ -155,7 +155,12 @@ class Reservation:
     async def wait_async(self) -> None:
         """Waits in an event loop until there is room."""
         loop, woken = asyncio.get_running_loop(), asyncio.Event()
-        self._wake = lambda: _wake_in(loop, woken)
+
+        def wake() -> None:
+            with suppress(RuntimeError):  # the loop is closed, and whoever waited in it has ended
+                loop.call_soon_threadsafe(woken.set)
+
+        self._wake = wake
         try:
             while pause := self.pause():
                 with suppress(TimeoutError):
@@ -243,11 +248,6 @@ class _FadingMean:
 
     def ratio(self, other: _FadingMean, unknown: float) -> float:
         return self._sum / other._sum if other._sum else unknown
-
-
-def _wake_in(loop: asyncio.AbstractEventLoop, woken: asyncio.Event) -> None:
-    with suppress(RuntimeError):  # the loop is closed, and whoever waited in it has ended
-        loop.call_soon_threadsafe(woken.set)
 
 
 _NEW, _WAITING, _ADMITTED, _SENT, _OVER = range(5)

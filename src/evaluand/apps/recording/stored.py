@@ -25,7 +25,7 @@ from evaluand.data.dataset import Dataset, Example
 from evaluand.engine.engine import Engine
 from evaluand.engine.engines.local import LocalEngine
 from evaluand.engine.keyed_work import Artifact, Progress
-from evaluand.engine.observation import UNKNOWN, node_key
+from evaluand.engine.observation import UNDEFINED, node_key
 from evaluand.engine.policy import Policy
 from evaluand.engine.reuse import Inputs
 from evaluand.evaluation.evaluator import Evaluation, Evaluator, KnownScore
@@ -345,7 +345,7 @@ def _read_scores(manifest: Manifest, lane: WorkLog) -> Iterator[KnownScore]:
     with journalled(RECORDINGS, manifest["id"]):
         inputs = Inputs.written(lane, N_FIELDS)
         for slot, _, scores, *_ in lane.records():
-            node = inputs.of(slot) if manifest.get("observed") else node_key(None, *UNKNOWN)
+            node = inputs.of(slot) if manifest.get("observed") else node_key(*UNDEFINED)
             yield (slot, 0), scores, None if node is None else (node, inputs.nodes)
 
 

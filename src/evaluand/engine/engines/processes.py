@@ -1,8 +1,13 @@
 """Calls in processes: for tasks that compute instead of waiting, which threads would run one after the other.
 
-A child makes the call and formats the journal line of its outcome. So only bytes pass between processes, the encoded
-unit to the child and its line back: outputs, errors and traces need no separate encoding and nothing is pickled. The
-parent alone reads the dataset, holds the leases, writes the journal and decides about retries.
+A child makes the call and formats the journal line of its outcome. So only numbers and bytes pass between processes,
+the encoded unit to the child and its line back: outputs, errors and traces need no separate encoding and nothing is
+pickled. The parent alone reads the dataset, holds the leases, writes the journal and decides about retries.
+
+    order    → number · attempts · when the first began, since the epoch and by the monotonic clock · unit
+    answer   ← number                                   the call starts now; said only if there is a rate limit
+             ← number · seconds                         it failed, and another attempt follows after these
+             ← number · line · failed slots · failure   it is done; the failure is said only if it stops the run
 
 Children are forked, so that they have the task with its whole state. A child makes one call of a plain function at a
 time: one that takes too long is ended by killing it, and if it dies, that costs its current example. Of a coroutine
@@ -16,25 +21,25 @@ import ctypes
 import gc
 import inspect
 import itertools
+import marshal  # noqa: TID251 - between a process and its children only: nothing is stored
 import math
 import multiprocessing
 import os
 import signal
-import struct
 import sys
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
 
 from evaluand.core.errors import SpecError, TaskError
 from evaluand.core.system import KILLED, kill_group, require_forks
-from evaluand.engine.engine import Keep, Recipe, U, UnitCodec
-from evaluand.engine.engines.elsewhere import CallsElsewhere, WorkerDied
+from evaluand.engine.engine import Keep, Recipe, U
+from evaluand.engine.engines.elsewhere import CallsElsewhere, Job, WorkerDied
 from evaluand.engine.exits import describe_exit
 from evaluand.engine.garbage import calls_in_flight
 from evaluand.engine.outcome import Aborted, Outcome, error_text, stop_message
@@ -42,9 +47,6 @@ from evaluand.engine.policy import Policy, too_long
 from evaluand.engine.rate_limit import Turn
 
 GRACE = 2.0  # seconds that a child may take to exit
-_ORDER = struct.Struct("<qiqq")  # number; attempts; when the first began, since the epoch and by the monotonic clock
-_ANSWER = struct.Struct("<qdiI")  # number; seconds until the retry, or -1; failed slots; length of the error text
-_STARTED = -1  # in the place of failed slots: the call starts now
 
 
 class ProcessEngine:
@@ -96,14 +98,15 @@ def refuse_budget(policy: Policy) -> None:
         raise SpecError("a budget cannot stop the requests of other processes; leave it out, or choose engine `local`")
 
 
-class _Call:
+class _Call(Job):
     """A unit that is called, or waits for its turn or another attempt."""
 
-    __slots__ = ("attempts", "began", "clock", "not_before", "number", "started", "turn", "unit")
+    __slots__ = ("clock", "not_before", "number", "turn")
 
     def __init__(self, unit: Any, number: int) -> None:
-        self.unit, self.number = unit, number
-        self.attempts = self.started = self.began = self.clock = 0
+        super().__init__(unit)
+        self.number = number
+        self.clock = 0  # when the current attempt began
         self.not_before = 0.0
         self.turn: Turn | None = None
 
@@ -142,22 +145,6 @@ class ProcessMap(CallsElsewhere[U]):
         self._children: dict[Connection, _Child] = {}  # all that have not ended
         self._waiting: list[_Call] = []  # for their turn, or for another attempt
         self._suspects: list[_Call] = []  # whose process died while it made others, too
-        self._torn: _Child | None = None  # whose pipe may hold half a message
-
-    def run(self) -> None:
-        """Process all units.
-
-        Raises:
-            Aborted: the policy stops at the first failure, and there was one.
-            KeyboardInterrupt: the user stopped it; calls in flight were finished.
-        """
-        with self._interrupts:
-            try:
-                self._work_until_interrupted()
-            finally:
-                self._end()
-        if self._failure is not None:
-            raise self._failure
 
     def _work(self) -> None:
         while self._assign():
@@ -180,18 +167,15 @@ class ProcessMap(CallsElsewhere[U]):
 
     def _next_call(self, n_calls: int) -> _Call | None:
         """The next unit; behind all others the suspects, one in each process."""
-        try:
-            unit = next(self._units, None)
-        except BaseException as error:
-            self._stop(error)
-            return None
-        if unit is not None:
+        if (unit := self._next_unit()) is not None:
             return _Call(unit, next(self._numbers))
         if self._suspects and not n_calls:
             self._most = self._workers
         return self._suspects.pop() if self._suspects and self._most == self._workers else None
 
     def _wait_with(self, call: _Call, pause: float = 0.0) -> None:
+        if self._failure is not None:  # it stays open
+            return
         call.not_before = time.monotonic() + pause if pause else 0.0
         call.turn = self._policy.rate_limit.turn() if self._policy.rate_limit else None
         self._waiting.append(call)
@@ -213,23 +197,29 @@ class ProcessMap(CallsElsewhere[U]):
         return self._fork() if child is None or is_new else child
 
     def _send(self, call: _Call, child: _Child) -> None:
-        if not call.attempts:
-            call.started, call.began = time.time_ns(), time.perf_counter_ns()
+        call.begin()
         call.attempts += 1
         call.clock = time.perf_counter_ns()
         child.calls[call.number] = call
-        order = _ORDER.pack(call.number, call.attempts, call.started, call.began)
-        self._torn = child
-        with suppress(OSError):  # it is dead, as reading from it will show
-            child.connection.send_bytes(order + self._wire.pack(call.unit))
-        self._torn = None
+        order = call.number, call.attempts, call.started, call.began, self._wire.pack(call.unit)
+        with suppress(OSError), self._ended_if_interrupted(child):  # it is dead, as reading from it will show
+            child.connection.send_bytes(marshal.dumps(order))
+
+    @contextmanager
+    def _ended_if_interrupted(self, child: _Child) -> Iterator[None]:
+        """A block at whose interrupt a child ends, since its pipe may hold half a message."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            _kill(child.process)
+            self._bury(child)
+            raise
 
     def _wait_for_messages(self) -> list[Any]:
         """Wait for messages or the next deadline; the connections that can be read."""
         busy = [child for child in self._children.values() if child.calls]
         times = [self._left(child) for child in busy] if self._policy.timeout else []
-        now = time.monotonic()
-        times += [max(c.not_before - now, 0.0) or (c.turn.soonest if c.turn else 0.0) for c in self._waiting]
+        times += map(self._pause, self._waiting)
         self._interrupts.allow()  # elsewhere, a call could be lost between its answer and its line
         try:
             connections = [child.connection for child in busy]
@@ -243,27 +233,22 @@ class ProcessMap(CallsElsewhere[U]):
         return max(0.0, self._patience - (time.perf_counter_ns() - clock) / 1e9)
 
     def _receive(self, child: _Child) -> None:
-        self._torn = child
         try:
-            message = child.connection.recv_bytes()
+            with self._ended_if_interrupted(child):
+                number, *answer = marshal.loads(child.connection.recv_bytes())
         except (EOFError, OSError):
-            self._torn = None
             return self._lose(child, _death_error(self._bury(child)))
-        self._torn = None
-        number, pause, failed, length = _ANSWER.unpack_from(message)
         call = child.calls[number]
         call.count_start()
-        if failed == _STARTED:
+        if not answer:
             return None
         del child.calls[number]
-        if pause >= 0:
-            if self._failure is None:
-                self._wait_with(call, pause)
-            return None
-        end = _ANSWER.size + length
-        self._keep([(call.unit, message[end:], failed, call.attempts, "")])
-        if length:
-            raise Aborted(stop_message(call.unit, message[_ANSWER.size : end].decode()))
+        if len(answer) == 1:
+            return self._wait_with(call, *answer)
+        line, failed, failure = answer
+        self._keep([(call.unit, line, failed, call.attempts, "")])
+        if failure:
+            raise Aborted(stop_message(call.unit, failure))
         return None
 
     def _end_overdue_children(self) -> None:
@@ -281,8 +266,8 @@ class ProcessMap(CallsElsewhere[U]):
                 call.attempts -= 1  # it need not be its fault
                 self._suspects.append(call)
             elif not self._policy.retries_after(error, call.attempts):
-                self._fail(call.unit, error, call.attempts, call.started, call.began)
-            elif self._failure is None:
+                self._fail(call, error)
+            else:
                 self._wait_with(call, self._policy.draw_pause(call.attempts))
 
     def _bury(self, child: _Child) -> int:
@@ -302,10 +287,6 @@ class ProcessMap(CallsElsewhere[U]):
         for call in self._waiting:
             call.give_turn_back()
         self._waiting = []
-        if self._torn is not None:
-            _kill(self._torn.process)
-            self._bury(self._torn)
-            self._torn = None
 
     def _end(self) -> None:
         children = [*self._children.values()]
@@ -321,7 +302,7 @@ class ProcessMap(CallsElsewhere[U]):
     def _fork(self) -> _Child:
         """Starts a child."""
         here, there = multiprocessing.Pipe()
-        args = (there, [here, *self._children], os.getpid(), self._recipe, self._wire, self._policy)
+        args = (there, [here, *self._children], os.getpid(), self._recipe, self._policy)
         child = self._children[here] = _Child(fork(_serve, args, "evaluand worker"), here, {})
         there.close()
         return child
@@ -335,41 +316,36 @@ def _death_error(code: int) -> WorkerDied:
 
 # In the child
 
+_Head = list[int]
 
-def _serve(
-    connection: Connection,
-    others: list[Connection],
-    parent: int,
-    recipe: Recipe[Any],
-    wire: UnitCodec[Any],
-    policy: Policy,
-) -> None:
+
+def _serve(there: Connection, others: list[Connection], parent: int, recipe: Recipe[Any], policy: Policy) -> None:
     """Make calls until the parent has no more."""
     settle(parent)
     for other in others:
         other.close()  # else the parent's end would stay open after the parent's death
-    child = _Serving(connection, recipe, wire, policy)
-    try:
-        if inspect.iscoroutinefunction(recipe.call):
-            asyncio.run(child.make_calls_at_once())
-        else:
-            child.make_calls()
-    except (EOFError, OSError):
-        wire.close()
+    _Serving(there, recipe, policy).serve()
 
 
 class _Serving:
     """The calls of a child."""
 
-    def __init__(self, connection: Connection, recipe: Recipe[Any], wire: UnitCodec[Any], policy: Policy) -> None:
-        self._connection, self._recipe, self._wire, self._policy = connection, recipe, wire, policy
+    def __init__(self, connection: Connection, recipe: Recipe[Any], policy: Policy) -> None:
+        assert recipe.wire is not None
+        self._connection, self._recipe, self._wire, self._policy = connection, recipe, recipe.wire, policy
 
-    def make_calls(self) -> None:
-        """Make one call after another.
+    def serve(self) -> None:
+        """Make calls until there are no more."""
+        try:
+            if inspect.iscoroutinefunction(self._recipe.call):
+                asyncio.run(self._make_calls_at_once())
+            else:
+                self._make_calls()
+        except (EOFError, OSError):
+            self._wire.close()
 
-        Raises:
-            EOFError: there are no more.
-        """
+    def _make_calls(self) -> None:
+        """Make one call after another; raises EOFError when there are no more."""
         while True:
             order, unit = self._read(self._connection.recv_bytes())
             value, error = None, None
@@ -379,8 +355,8 @@ class _Serving:
                 error = raised
             self._answer(order, unit, value, error)
 
-    async def make_calls_at_once(self) -> None:
-        """Make the calls of a coroutine function, as many at once as there are orders; raises as `make_calls`."""
+    async def _make_calls_at_once(self) -> None:
+        """Make the calls of a coroutine function, as many at once as there are orders; raises as `_make_calls`."""
         loop = asyncio.get_running_loop()
         ended, context = loop.create_future(), copy_context()
         calls = set[asyncio.Task[None]]()
@@ -401,7 +377,7 @@ class _Serving:
         with calls_in_flight(self._policy.calls_at_once):
             await ended
 
-    async def _await(self, order: tuple[int, int, int, int], unit: Any) -> None:
+    async def _await(self, order: _Head, unit: Any) -> None:
         value, error, limit = None, None, asyncio.timeout(self._policy.timeout)
         try:
             async with limit:
@@ -412,21 +388,23 @@ class _Serving:
             value, error = None, too_long(self._policy)
         self._answer(order, unit, value, error)
 
-    def _read(self, order: bytes) -> tuple[tuple[int, int, int, int], Any]:
-        """The order's head and its unit. With a rate limit, tells the parent that the call starts."""
-        head = _ORDER.unpack_from(order)
+    def _read(self, message: bytes) -> tuple[_Head, Any]:
+        """An order and its unit. With a rate limit, tells the parent that the call starts."""
+        *order, packed = marshal.loads(message)
         if self._policy.rate_limit:
-            self._connection.send_bytes(_ANSWER.pack(head[0], 0, _STARTED, 0))  # whenever it was allowed to
-        return head, self._wire.unpack(order[_ORDER.size :])
+            self._say(order[0])  # whenever it was allowed to
+        return order, self._wire.unpack(packed)
 
-    def _answer(self, order: tuple[int, int, int, int], unit: Any, value: Any, error: BaseException | None) -> None:
+    def _answer(self, order: _Head, unit: Any, value: Any, error: BaseException | None) -> None:
         (number, attempts, started, began), policy = order, self._policy
         if error is not None and policy.retries_after(error, attempts):
-            return self._connection.send_bytes(_ANSWER.pack(number, policy.draw_pause(attempts, error), 0, 0))
-        outcome = Outcome(value, error, attempts, started, time.perf_counter_ns() - began)
-        written, failed = self._recipe.line(unit, outcome)
-        text = error_text(error).encode("utf-8", "replace") if error is not None and policy.stops_at(error) else b""
-        return self._connection.send_bytes(_ANSWER.pack(number, -1, failed, len(text)) + text + written)
+            return self._say(number, policy.draw_pause(attempts, error))
+        line = self._recipe.line(unit, Outcome(value, error, attempts, started, time.perf_counter_ns() - began))
+        failure = error_text(error) if error is not None and policy.stops_at(error) else ""
+        return self._say(number, *line, failure)
+
+    def _say(self, *answer: Any) -> None:
+        self._connection.send_bytes(marshal.dumps(answer))
 
 
 def _kill(process: Any) -> None:

@@ -23,9 +23,9 @@ from evaluand.core.errors import EngineError
 from evaluand.core.fingerprint import Identity, explain
 from evaluand.engine.engine import Keep, Recipe, U
 from evaluand.engine.engines import wire
-from evaluand.engine.engines.elsewhere import CallsElsewhere, WorkerDied
+from evaluand.engine.engines.elsewhere import CallsElsewhere, Job, WorkerDied
 from evaluand.engine.engines.ray import end
-from evaluand.engine.engines.ray_worker import Begun, Columns, Dropped, Ended, columns
+from evaluand.engine.engines.ray_worker import Begun, Columns, Ended, columns
 from evaluand.engine.engines.shared_limits import AskedLimit, HeldLimits
 from evaluand.engine.outcome import Aborted
 from evaluand.engine.policy import Policy
@@ -47,29 +47,13 @@ _UNREPORTED: Final = 0.02  # seconds of work that a worker may have finished and
 _NEWEST: Final = 0.3  # weight of the newest figure in the speed of a worker
 
 
-class _Held:
-    """A unit that is to be done, or is being done."""
-
-    __slots__ = ("began", "deaths", "started", "unit")
-
-    def __init__(self, unit: Any) -> None:
-        self.unit = unit
-        self.deaths = 0
-        self.started = self.began = 0  # since the epoch, and by the monotonic clock
-
-    @property
-    def must_be_alone(self) -> bool:
-        return self.deaths >= MOST_DEATHS - 1
-
-
 class _Worker:
     """An actor, and what it holds."""
 
     def __init__(self, actor: Any) -> None:
         self.actor = actor
         self.place = ""  # where it is, once it has begun
-        self.units: dict[int, _Held] = {}
-        self.turns: list[tuple[int, int]] = []  # granted, to be sent
+        self.units: dict[int, Job] = {}
         self.speed = 0.0  # units per second
         self.looked = time.monotonic()
         self.has_ended = False
@@ -77,7 +61,11 @@ class _Worker:
     @property
     def is_alone(self) -> bool:
         """Whether it holds a unit that must be alone."""
-        return len(self.units) == 1 and next(iter(self.units.values())).must_be_alone
+        return len(self.units) == 1 and _must_be_alone(*self.units.values())
+
+
+def _must_be_alone(job: Job) -> bool:
+    return job.attempts >= MOST_DEATHS - 1
 
 
 class RayMap(CallsElsewhere[U]):
@@ -87,49 +75,26 @@ class RayMap(CallsElsewhere[U]):
         super().__init__(units, recipe, keep, policy)
         assert recipe.code is not None
         self._engine, self._code = engine, recipe.code
-        self._next: deque[_Held] = deque()  # to be given before further units are read
+        self._next: deque[Job] = deque()  # to be given before further units are read
         self._workers: list[_Worker] = []
         self._refs: dict[Any, _Worker] = {}  # answers that are waited for
-        self._is_read = False
         self._lost_starts = 0  # one after the other; where a node is lost, workers are that should start there
 
-    def run(self) -> None:
-        """Process all units.
+    def _work(self) -> None:
+        if not self._workers and self._is_any_left():  # nothing to do starts nothing
+            self._start_workers()
+        while self._fill():
+            ref = self._wait()
+            if ref is not None:
+                self._receive(ref)
+            self._grant_turns()
+        self._end_workers()
 
-        Raises:
-            Aborted: the policy stops at the first failure, and there was one.
-            EngineError: no worker starts, or a worker cannot make the calls.
-            KeyboardInterrupt: the user stopped it; calls in flight were finished.
-        """
-        if not self._read_one():  # nothing to do starts nothing
-            return
-        limits: list[RateLimit] = []
-        self._sent = wire.pack(self._recipe, self._policy, limits)
-        self._limits = HeldLimits(limits)
-        self._expected = self._identity()
-        is_done = False
-        with self._interrupts:
-            try:
-                self._start_workers()
-                self._work_until_interrupted()
-                self._end_workers()
-                is_done = True
-            finally:
-                if not is_done:
-                    self._kill_workers()
-        if self._failure is not None:
-            raise self._failure
-
-    def _read_one(self) -> bool:
-        """Reads the next unit; false if there is none, or none may be read any more."""
-        if self._is_read or self._failure is not None:
-            return False
-        unit = next(self._units, None)
-        if unit is None:
-            self._is_read = True
-            return False
-        self._next.append(_Held(unit))
-        return True
+    def _is_any_left(self) -> bool:
+        """Whether there are further units; the next one is read if none is."""
+        if not self._next and (unit := self._next_unit()) is not None:
+            self._next.append(Job(unit))
+        return bool(self._next)
 
     def _identity(self) -> Identity:
         """The identity of the code as it is sent: made anew here as in a worker."""
@@ -138,7 +103,10 @@ class RayMap(CallsElsewhere[U]):
         return recipe.code.identify()
 
     def _start_workers(self) -> None:
-        sent = self._sent
+        limits: list[RateLimit] = []
+        self._sent = sent = wire.pack(self._recipe, self._policy, limits)
+        self._limits = HeldLimits(limits)
+        self._expected = self._identity()
         texts = [sorted((name, *module) for name, module in sent.modules.items()), sorted(sent.texts.items())]
         modules = hashlib.blake2b(repr([sent.folder, sent.path, texts]).encode("utf-8", "replace")).digest()
         actors = self._engine.take_actors(modules)[: self._engine.size]
@@ -162,48 +130,31 @@ class RayMap(CallsElsewhere[U]):
             if worker.units:
                 worker.actor.finish.remote()
 
-    def _work(self) -> None:
-        while self._fill():
-            ref = self._wait()
-            if ref is not None:
-                self._receive(ref)
-            self._grant_turns()
-
     def _fill(self) -> bool:
         """Gives units to workers; false when nothing is left to do or in flight."""
         for worker in sorted((w for w in self._workers if w.place and not w.has_ended), key=lambda w: len(w.units)):
             if orders := self._orders(worker):
                 worker.actor.give.remote(orders, [])
-        return bool(self._next or any(worker.units for worker in self._workers) or self._is_any_left())
-
-    def _is_any_left(self) -> bool:
-        """Whether there are further units; asked only if nothing is in flight, as it may read one."""
-        try:
-            return self._read_one()
-        except BaseException as error:
-            self._stop(error)
-            return False
+        return any(worker.units for worker in self._workers) or self._is_any_left()
 
     def _orders(self, worker: _Worker) -> Columns:
         """The units that a worker is given now."""
         orders = []
         room = self._policy.calls_at_once + min(int(worker.speed * _AHEAD), _MOST_AHEAD)
-        while len(worker.units) < room and not worker.is_alone and (self._next or self._is_any_left()):
-            if self._next[0].must_be_alone and worker.units:
+        while len(worker.units) < room and not worker.is_alone and self._is_any_left():
+            if _must_be_alone(self._next[0]) and worker.units:
                 break  # it waits until this worker holds nothing else
-            held = self._next.popleft()
-            if not held.started:
-                held.started, held.began = time.time_ns(), time.perf_counter_ns()
-            slot = held.unit.slot
-            worker.units[slot] = held
-            orders.append((slot, held.deaths, self._wire.pack(held.unit)))
+            job = self._next.popleft()
+            job.begin()
+            worker.units[job.unit.slot] = job
+            orders.append((job.unit.slot, job.attempts, self._wire.pack(job.unit)))
         return columns(orders)
 
     def _wait(self) -> Any:
         """Waits for an answer of a worker; None if it is time to look at something else."""
         self._interrupts.allow()  # elsewhere, a call could be lost between its answer and its line
         try:
-            ready, _ = ray.wait([*self._refs], timeout=min(self._limits.soonest or 1.0, 1.0))
+            ready, _ = ray.wait([*self._refs], timeout=min(self._limits.soonest, 1.0))
         finally:
             self._interrupts.delay()
         is_late = time.monotonic() - self._began > START and not any(worker.place for worker in self._workers)
@@ -250,10 +201,9 @@ class RayMap(CallsElsewhere[U]):
         worker.place, worker.looked, self._lost_starts = answer.place, time.monotonic(), 0
 
     def _note(self, worker: _Worker, event: Any) -> None:
-        if type(event) is Dropped:
-            del worker.units[event.slot]
-        elif type(event) is Ended:
+        if type(event) is Ended:
             worker.has_ended = True
+            worker.units.clear()
             if event.is_aborted:
                 raise Aborted(event.reason)
             if event.reason:
@@ -285,16 +235,16 @@ class RayMap(CallsElsewhere[U]):
                 raise EngineError(
                     f"a worker of the Ray cluster cannot start: {_cause(error)}; is evaluand installed there?"
                 )
-        units = [*worker.units.values()]  # it begins them in this order
-        for held in units[: 2 * self._policy.calls_at_once + int(worker.speed * _UNREPORTED)]:
-            held.deaths += 1
-        for held in reversed(units):
-            if held.deaths >= MOST_DEATHS:
-                how = f"{held.deaths} workers ended during the call, the last on {worker.place}"
-                self._fail(held.unit, WorkerDied(how, code="worker"), held.deaths, held.started, held.began)
+        jobs = [*worker.units.values()]  # it begins them in this order
+        for job in jobs[: 2 * self._policy.calls_at_once + int(worker.speed * _UNREPORTED)]:
+            job.attempts += 1
+        for job in reversed(jobs):
+            if job.attempts >= MOST_DEATHS:
+                how = f"{job.attempts} workers ended during the call, the last on {worker.place}"
+                self._fail(job, WorkerDied(how, code="worker"))
             elif self._failure is None:
-                self._next.appendleft(held)
-        if self._failure is None and (self._next or not self._is_read):
+                self._next.appendleft(job)
+        if self._is_any_left():
             self._start_worker(self._engine.start())
 
     def _end_workers(self) -> None:
@@ -307,13 +257,11 @@ class RayMap(CallsElsewhere[U]):
             refs = [ref for ref, worker in self._refs.items() if worker in begun]
             for ref in ray.wait(refs, timeout=left)[0]:
                 self._receive(ref)
-        for worker in self._workers:
-            if worker.has_ended:
-                self._engine.give_back(worker.actor)
-            else:
-                end(worker.actor)
+        for worker in [worker for worker in begun if worker.has_ended]:
+            self._workers.remove(worker)
+            self._engine.give_back(worker.actor)
 
-    def _kill_workers(self) -> None:
+    def _end(self) -> None:
         for worker in self._workers:
             end(worker.actor)
 

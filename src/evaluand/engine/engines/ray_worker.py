@@ -46,7 +46,7 @@ class Begun(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """The end of all calls of a worker, and why if something has failed."""
+    """The end of all calls of a worker, and why if something has failed; what it still holds is not called any more."""
 
     reason: str = ""
     is_aborted: bool = False
@@ -76,13 +76,7 @@ def columns(rows: Iterable[Sequence[Any]]) -> Columns:
     return [[*column] for column in zip(*rows, strict=True)]
 
 
-class Dropped(NamedTuple):
-    """A unit that was given and is not called any more, since the work is to end."""
-
-    slot: int
-
-
-Event = Finished | Dropped | Ended | tuple[Any, ...]
+Event = Finished | Ended | tuple[Any, ...]
 
 
 class Worker:
@@ -151,7 +145,7 @@ class Worker:
     def finish(self) -> None:
         """Ends after the calls in flight."""
         if self._feed is not None:
-            self._post(*(Dropped(slot) for slot in self._feed.close()))
+            self._feed.close()
 
     def take(self, orders: Columns) -> list[Any]:
         """Receives units as `give` does; what has happened since the last time: finished lines, costs, other events.
@@ -231,13 +225,12 @@ class _Feed:
             self._units += units
             self._wake()
 
-    def close(self) -> list[int]:
-        """Gives no more units; the slots of those that were left."""
+    def close(self) -> None:
+        """Gives no more units."""
         with self._changed:
-            left, self._is_closed = [slot for slot, _ in self._units], True
+            self._is_closed = True
             self._units.clear()
             self._wake()
-            return left
 
     def _wake(self) -> None:
         self._changed.notify_all()

@@ -7,6 +7,7 @@ delays further calls, and no period ever contains more starts than the limit all
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Literal
@@ -24,40 +25,38 @@ class HeldLimits:
 
     def __init__(self, limits: Sequence[RateLimit]) -> None:
         self._limits = limits
-        self._turns: dict[tuple[Any, int, int], Turn] = {}  # by worker, limit and number
-        self._waiting: list[tuple[Any, int, int]] = []
+        self._waiting: dict[tuple[Any, int, int], Turn] = {}  # by worker, limit and number
+        self._granted: dict[tuple[Any, int, int], Turn] = {}
 
     def note(self, worker: Any, report: Report) -> None:
         """Notes what a worker reports."""
         event, limit, number = report
         key = worker, limit, number
         if event == "wanted":
-            self._turns[key] = self._limits[limit].turn()
-            self._waiting.append(key)
+            self._waiting[key] = self._limits[limit].turn()
         elif event == "sending":
-            self._turns[key].send()
+            self._granted[key].send()
         else:
-            turn = self._turns.pop(key)
+            turn = self._waiting.pop(key, None) or self._granted.pop(key)
             {"arrived": turn.arrive, "started": turn.started, "returned": turn.give_back}[event]()
-            self._waiting = [each for each in self._waiting if each != key]
 
     def grant(self) -> list[tuple[Any, int, int]]:
         """The worker, the number of the limit and that of the turn, for all turns that may start now."""
-        granted = [key for key in self._waiting if self._turns[key].pause() <= 0]
-        self._waiting = [key for key in self._waiting if key not in granted]
+        granted = [key for key, turn in self._waiting.items() if turn.pause() <= 0]
+        self._granted.update((key, self._waiting.pop(key)) for key in granted)
         return granted
 
     @property
-    def soonest(self) -> float | None:
-        """Seconds until it is worth asking again; None if nobody waits."""
-        return min((self._turns[key].soonest for key in self._waiting), default=None)
+    def soonest(self) -> float:
+        """Seconds until it is worth asking again; infinite if nobody waits."""
+        return min((turn.pause() for turn in self._waiting.values()), default=math.inf)
 
     def forget(self, worker: Any) -> None:
         """Frees what a worker that has died held; a turn that was granted counts as started."""
-        for key in [key for key in self._turns if key[0] is worker]:
-            turn = self._turns.pop(key)
-            turn.give_back() if key in self._waiting else turn.started()
-        self._waiting = [key for key in self._waiting if key[0] is not worker]
+        for key in [key for key in self._waiting if key[0] is worker]:
+            self._waiting.pop(key).give_back()
+        for key in [key for key in self._granted if key[0] is worker]:
+            self._granted.pop(key).started()
 
 
 class AskedLimit(RateLimit):
@@ -91,21 +90,16 @@ class _AskedTurn(Turn):
         self._asked, self._number = limit, number
         self._is_open = False  # asked for, and neither counted nor returned
 
-    @property
-    def soonest(self) -> float:
-        return _POLL
-
     def pause(self) -> float:
         if not self._is_open:
             self._is_open = True
             self._report("wanted")
         return 0.0 if self._number in self._asked.granted else _POLL
 
-    def start(self) -> None:
-        self._close("started")
-
     def started(self) -> None:
         self._close("started")
+
+    start = started
 
     def give_back(self) -> None:
         if self._is_open:

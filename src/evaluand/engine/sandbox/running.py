@@ -237,7 +237,10 @@ class _Watched:
         Args:
             end: what does so where the process does not, once its input ends.
         """
-        self._close_input()
+        if self._unsent:
+            self._selector.unregister(self._stdin)
+        with suppress(OSError):
+            self._stdin.close()
         if end is not None:
             self._await_exit()
             if not has_exited(self.process):
@@ -277,13 +280,6 @@ class _Watched:
             self._unsent = self._unsent[:0]
         if not self._unsent:
             self._selector.unregister(handle)
-
-    def _close_input(self) -> None:
-        if self._unsent:
-            self._selector.unregister(self._stdin)
-            self._unsent = self._unsent[:0]
-        with suppress(OSError):
-            self._stdin.close()
 
     def _read_output(self, handle: int) -> None:
         self.output += self._read(handle)
