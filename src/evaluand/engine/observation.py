@@ -493,7 +493,7 @@ def _hook(event: str, args: Any) -> None:
         _note(event, args, calls)
     except Exception:  # an exception here would stop the user's own `open`
         for call in calls:
-            _record(call, *UNDEFINED[1:], "", CHANGED)
+            _record(call, "", "", "", CHANGED)
     finally:
         _current.reset(token)
 

@@ -2,12 +2,13 @@
 
 A child makes the call and formats the journal line of its outcome. So only numbers and bytes pass between processes,
 the encoded unit to the child and its line back: outputs, errors and traces need no separate encoding and nothing is
-pickled. The parent alone reads the dataset, holds the leases, writes the journal and decides about retries.
+pickled. The parent alone reads the dataset, holds the leases, writes the journal and decides about retries. A message
+is a list as JSON, and below it what is encoded already:
 
-    order    → number · attempts · when the first began, since the epoch and by the monotonic clock · unit
-    answer   ← number                                   the call starts now; said only if there is a rate limit
-             ← number · seconds                         it failed, and another attempt follows after these
-             ← number · line · failed slots · failure   it is done; the failure is said only if it stops the run
+    order    [number, attempts, when the first began since the epoch, and by the monotonic clock] unit
+    answer   [number]                         the call starts now; said only if there is a rate limit
+             [number, seconds]                it failed, and another attempt follows after these
+             [number, failed slots, failure]  it is done; the failure is said only if it stops the run; then its line
 
 Children are forked, so that they have the task with its whole state. A child makes one call of a plain function at a
 time: one that takes too long is ended by killing it, and if it dies, that costs its current example. Of a coroutine
@@ -21,7 +22,6 @@ import ctypes
 import gc
 import inspect
 import itertools
-import marshal  # noqa: TID251 - between a process and its children only: nothing is stored
 import math
 import multiprocessing
 import os
@@ -31,10 +31,11 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
+
+import orjson
 
 from evaluand.core.errors import SpecError, TaskError
 from evaluand.core.system import KILLED, kill_group, require_forks
@@ -201,19 +202,19 @@ class ProcessMap(CallsElsewhere[U]):
         call.attempts += 1
         call.clock = time.perf_counter_ns()
         child.calls[call.number] = call
-        order = call.number, call.attempts, call.started, call.began, self._wire.pack(call.unit)
-        with suppress(OSError), self._ended_if_interrupted(child):  # it is dead, as reading from it will show
-            child.connection.send_bytes(marshal.dumps(order))
-
-    @contextmanager
-    def _ended_if_interrupted(self, child: _Child) -> Iterator[None]:
-        """A block at whose interrupt a child ends, since its pipe may hold half a message."""
+        message = _message([call.number, call.attempts, call.started, call.began], self._wire.pack(call.unit))
         try:
-            yield
+            child.connection.send_bytes(message)
+        except OSError:
+            pass  # it is dead, as reading from it will show
         except KeyboardInterrupt:
-            _kill(child.process)
-            self._bury(child)
+            self._end_torn(child)
             raise
+
+    def _end_torn(self, child: _Child) -> None:
+        """Ends a child whose pipe may hold half a message."""
+        _kill(child.process)
+        self._bury(child)
 
     def _wait_for_messages(self) -> list[Any]:
         """Wait for messages or the next deadline; the connections that can be read."""
@@ -234,10 +235,12 @@ class ProcessMap(CallsElsewhere[U]):
 
     def _receive(self, child: _Child) -> None:
         try:
-            with self._ended_if_interrupted(child):
-                number, *answer = marshal.loads(child.connection.recv_bytes())
+            (number, *answer), line = _parts(child.connection.recv_bytes())
         except (EOFError, OSError):
             return self._lose(child, _death_error(self._bury(child)))
+        except KeyboardInterrupt:
+            self._end_torn(child)
+            raise
         call = child.calls[number]
         call.count_start()
         if not answer:
@@ -245,7 +248,7 @@ class ProcessMap(CallsElsewhere[U]):
         del child.calls[number]
         if len(answer) == 1:
             return self._wait_with(call, *answer)
-        line, failed, failure = answer
+        failed, failure = answer
         self._keep([(call.unit, line, failed, call.attempts, "")])
         if failure:
             raise Aborted(stop_message(call.unit, failure))
@@ -314,9 +317,17 @@ def _death_error(code: int) -> WorkerDied:
     return WorkerDied(f"its process {how} during the call{hint}", code=name)
 
 
-# In the child
+def _message(head: list[Any], encoded: bytes) -> bytes:
+    return orjson.dumps(head) + b"\n" + encoded
 
-_Head = list[int]
+
+def _parts(message: bytes) -> tuple[list[Any], bytes]:
+    """The inverse of `_message`."""
+    head, _, encoded = message.partition(b"\n")
+    return orjson.loads(head), encoded
+
+
+# In the child
 
 
 def _serve(there: Connection, others: list[Connection], parent: int, recipe: Recipe[Any], policy: Policy) -> None:
@@ -377,7 +388,7 @@ class _Serving:
         with calls_in_flight(self._policy.calls_at_once):
             await ended
 
-    async def _await(self, order: _Head, unit: Any) -> None:
+    async def _await(self, order: list[int], unit: Any) -> None:
         value, error, limit = None, None, asyncio.timeout(self._policy.timeout)
         try:
             async with limit:
@@ -388,23 +399,23 @@ class _Serving:
             value, error = None, too_long(self._policy)
         self._answer(order, unit, value, error)
 
-    def _read(self, message: bytes) -> tuple[_Head, Any]:
+    def _read(self, message: bytes) -> tuple[list[int], Any]:
         """An order and its unit. With a rate limit, tells the parent that the call starts."""
-        *order, packed = marshal.loads(message)
+        order, packed = _parts(message)
         if self._policy.rate_limit:
-            self._say(order[0])  # whenever it was allowed to
+            self._say([order[0]])  # whenever it was allowed to
         return order, self._wire.unpack(packed)
 
-    def _answer(self, order: _Head, unit: Any, value: Any, error: BaseException | None) -> None:
+    def _answer(self, order: list[int], unit: Any, value: Any, error: BaseException | None) -> None:
         (number, attempts, started, began), policy = order, self._policy
         if error is not None and policy.retries_after(error, attempts):
-            return self._say(number, policy.draw_pause(attempts, error))
-        line = self._recipe.line(unit, Outcome(value, error, attempts, started, time.perf_counter_ns() - began))
+            return self._say([number, policy.draw_pause(attempts, error)])
+        line, failed = self._recipe.line(unit, Outcome(value, error, attempts, started, time.perf_counter_ns() - began))
         failure = error_text(error) if error is not None and policy.stops_at(error) else ""
-        return self._say(number, *line, failure)
+        return self._say([number, failed, failure], line)
 
-    def _say(self, *answer: Any) -> None:
-        self._connection.send_bytes(marshal.dumps(answer))
+    def _say(self, answer: list[Any], line: bytes = b"") -> None:
+        self._connection.send_bytes(_message(answer, line))
 
 
 def _kill(process: Any) -> None:
