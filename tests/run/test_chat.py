@@ -351,6 +351,12 @@ def test_earlier_turns_that_are_no_messages_fail_their_row(turns: Any, message: 
     assert (str(error.value), error.value.code) == (message, "history")
 
 
+@pytest.mark.parametrize("turns", [None, [], ()])
+def test_without_earlier_turns_a_conversation_begins_with_the_prompt(turns: Any) -> None:
+    messages = ChatTask(MODEL, prompt="Go on.", history="turns").make_messages({"turns": turns})
+    assert [message["content"] for message in messages] == ["Go on."]
+
+
 # Tools
 
 

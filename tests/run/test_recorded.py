@@ -16,7 +16,7 @@ from evaluand.core.errors import DataError, EvaluandError, SpecError, TaskError
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.run.runner import Run, Runner
-from evaluand.run.tasks.recorded import DoubtfulJoin, RecordedTask
+from evaluand.run.tasks.recorded import DoubtfulJoin, GivenTask, RecordedTask
 from evaluand.store.store import MemoryStore
 from evaluand.trace import Trace
 
@@ -405,6 +405,26 @@ def test_what_is_no_path_is_refused_as_written_wrongly(tmp_path: Path, parameter
     path = file(tmp_path, [{"_index_": 0, "text": "t"}])
     with pytest.raises(SpecError, match=r"is not a path|selects nothing|response must not be empty"):
         RecordedTask(path=path, **{"response": "text"} | parameters).prepare()
+
+
+@pytest.mark.parametrize("response", [3, ["text"], {"prediction": 1}])
+def test_a_response_that_is_no_path_is_refused_with_what_to_give(response: Any) -> None:
+    with pytest.raises(SpecError, match=r"response: is .*; give the path of the output in a row, or a path for each"):
+        RecordedTask(path="p.jsonl", response=response)
+
+
+def test_an_output_of_null_is_not_known_before_the_run(tmp_path: Path) -> None:
+    task = RecordedTask(
+        path=file(tmp_path, [{"_index_": 0, "text": None}, {"_index_": 1, "text": "a"}]), response="text"
+    )
+    assert [task.known(index, str(index), 0) for index in (0, 1, 2)] == [(), ("a",), ()]
+
+
+def test_outputs_in_memory_are_made_when_the_first_is_needed() -> None:
+    made: list[str] = []
+    task = GivenTask.from_texts("a", lambda: made.append("texts") or pa.array(['"x"'], pa.large_string()))
+    assert (task.replications, made) == (1, [])
+    assert (task.known(0, "0", 0), made) == (("x",), ["texts"])
 
 
 # Identity

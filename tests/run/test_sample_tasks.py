@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 from click.testing import CliRunner
@@ -118,6 +119,18 @@ def test_tokens_are_those_of_llama_or_counted_by_a_function() -> None:
     assert "".join(chunks) == text
     assert max(map(retrieval.count_tokens, chunks)) <= 12 < retrieval.count_tokens(chunks[0] + chunks[1])
     assert Chunk(2, lambda text: text.count("a")).run("banana", UNTRACED) == ["banan", "a"]
+
+
+def test_a_text_that_fits_whole_is_one_chunk_although_a_part_of_it_is_longer() -> None:
+    def count(text: str) -> int:
+        return len(text.replace("abcd", "X").replace("ab", "Y"))
+
+    assert Chunk(1, count).run("abcd", UNTRACED) == ["abcd"]
+    assert Chunk(2, count).run("abcdabcd", UNTRACED) == ["abcdabcd"]
+
+
+def test_a_length_is_kept_as_an_integer_of_python() -> None:
+    assert [type(part) for part in (Chunk(np.int64(3)).max_length, Chunk(3).max_length)] == [int, int]
 
 
 @pytest.mark.parametrize(("max_length", "unit"), [(0, "characters"), (1.5, "characters"), (10, "pages")])
@@ -648,6 +661,20 @@ def test_documents_with_one_id_are_refused(folder: Path) -> None:
     model = ChatModel("http://127.0.0.1:1/v1", "small")
     with pytest.raises(DataError, match=r"twice\.jsonl:2: the id 'a' occurs twice"):
         run(RetrieverQuestionAnswering(model, path="twice.jsonl", id="id"), "a?")
+
+
+def test_a_document_without_text_is_refused_with_its_line(folder: Path) -> None:
+    (folder / "gap.jsonl").write_text('{"text": "a"}\n{"text": null}\n')
+    model = ChatModel("http://127.0.0.1:1/v1", "small")
+    with pytest.raises(DataError, match=r"gap\.jsonl:2: a document needs 'text', the first of them a text"):
+        run(RetrieverQuestionAnswering(model, path="gap.jsonl"), "a?")
+
+
+def test_documents_may_have_any_column_besides(chat: Callable[..., Chat], folder: Path) -> None:
+    (folder / "own.jsonl").write_text('{"_index_": "x", "text": "Emma was written by Austen."}\n' * 2)
+    server = chat({"text": "Austen [1]"})
+    [row] = run(RetrieverQuestionAnswering(server.model, path="own.jsonl"), "Who wrote Emma?")
+    assert [source["cited"] for source in row.responses[0]["sources"]] == [True, False]
 
 
 def test_a_dataset_of_other_inputs_is_refused_before_anything_is_asked(chat: Callable[..., Chat]) -> None:

@@ -5,7 +5,7 @@
     Text                          a text that is not empty
     Literal["a", "b"]             one of the words
     tuple[Literal["a", "b"], …]   a list of such words, which is kept as a tuple in this order, each word once
-    Annotated[int, Within(1)]     an integer of at least 1; of `float`, a finite number
+    Annotated[int, Within(1)]     an integer of at least 1; of `float`, a finite number; both are kept as Python's own
     any of these, or None         that, or nothing
 
 Other annotations are not checked, and a parameter that is left out is right whatever its annotation says.
@@ -139,7 +139,9 @@ def _choices(choices: Sequence[str], value: Any) -> Any:
 
 def _number(kind: type, bounds: Within, value: Any) -> Any:
     is_number = isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
-    return value if is_number and bounds.allows(value) else _Need(f"give {_NUMBERS[kind]} {bounds}")
+    if not is_number or not bounds.allows(value):
+        return _Need(f"give {_NUMBERS[kind]} {bounds}")
+    return value if isinstance(value, int | float) else (int if isinstance(value, Integral) else float)(value)
 
 
 _NUMBERS: Final = {int: "an integer", float: "a number"}

@@ -33,9 +33,9 @@ def call_in_threads(call: Callable[[Any], Any], inputs: Sequence[Any], limit: in
                 failures[at] = error
 
     places = 0
-    while places + 1 < min(limit, len(inputs)) and _helpers.acquire(blocking=False):
-        places += 1
     try:
+        while places + 1 < min(limit, len(inputs)) and _helpers.acquire(blocking=False):
+            places += 1
         with ThreadPoolExecutor(max(places, 1)) as threads:  # none of which outlives the span
             try:
                 for _ in range(places):

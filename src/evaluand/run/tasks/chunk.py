@@ -5,7 +5,6 @@ Nothing is lost or changed: the joined chunks are the text.
 
 import re
 import unicodedata
-from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Final, Literal, get_args
@@ -102,11 +101,18 @@ def _reach(text: str, begin: int, max_length: int, unit: Unit | Callable[[str], 
     if unit == "characters":
         return min(begin + max_length, len(text))
     length = unit if callable(unit) else _LENGTHS[unit]
-    fits, end = begin, begin + 4 * max_length
-    while end < len(text) and length(text[begin:end]) <= max_length:
-        fits, end = end, end + 2 * (end - fits)
-    ends = range(fits + 1, min(end, len(text)) + 1)
-    return max(begin + 1, fits + bisect_right(ends, max_length, key=lambda end: length(text[begin:end])))
+    fits, step = begin, 4 * max_length
+    while fits < len(text) and length(text[begin : min(fits + step, len(text))]) <= max_length:
+        fits = min(fits + step, len(text))
+        step *= 2
+    fails = min(fits + step, len(text)) + 1 if fits < len(text) else fits + 1
+    while fails - fits > 1:
+        middle = (fits + fails) // 2
+        if length(text[begin:middle]) <= max_length:
+            fits = middle
+        else:
+            fails = middle
+    return max(fits, begin + 1)
 
 
 def _pause(text: str, begin: int, reach: int) -> int:

@@ -374,7 +374,7 @@ def read_turns(value: Any, name: str) -> list[dict[str, Any]]:
     Raises:
         TaskError: it is no list of messages, each with `role` and `content`, or an image is a path.
     """
-    if value is None or value == []:
+    if value is None or (isinstance(value, list | tuple) and not value):
         return []
     turns = [*value] if isinstance(value, list | tuple) else value
     for place, turn in enumerate(turns if isinstance(turns, list) else ()):

@@ -4,18 +4,19 @@ import re
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, SpecError, kind_of
+from evaluand.core.errors import DataError, SpecError
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.parameters import Within
 from evaluand.core.text.retrieval import EmbeddingIndex, Passage, Retriever, WordIndex, require_embeddings
-from evaluand.data.dataset import Dataset
-from evaluand.data.sources import missing_column, open_file
+from evaluand.data.source import missing_column, read_column
+from evaluand.data.sources import open_file
 from evaluand.models.chat_model import ChatModel
 from evaluand.run.parameters import Place, check_parameters
 from evaluand.run.tasks.asking import AskingTask
@@ -195,26 +196,32 @@ class RetrieverQuestionAnswering(AskingTask[str, CitedAnswer]):
             return self.retriever  # type: ignore[no-any-return]
         if self.index == "embeddings":
             require_embeddings(self.kind)
-        source = open_file(self._file)
-        for name in filter(None, (self.text, self.id)):
-            if name not in source.schema.names:
-                raise SpecError(f"{self.path}: {missing_column(name, source.schema.names)}")
         passages = {
             f"{document}#{number}" if len(parts) > 1 else document: part
-            for document, parts in self._split(Dataset.from_data(source, input=self.text, id=self.id))
+            for document, parts in self._documents()
             for number, part in enumerate(parts)
         }
         if not passages:
             raise DataError(f"{self.path}: the file holds no documents")
         return WordIndex(passages) if self.index == "words" else EmbeddingIndex(passages)
 
-    def _split(self, documents: Dataset) -> Iterator[tuple[str, list[str]]]:
-        """The passages of each document, by its id."""
-        for row in documents:
-            name = str(row.position) if self.id is None else row.id
-            if not isinstance(row.input, str):
-                raise DataError(f"{self.path}: {self.text} of document {name} is {kind_of(row.input)}; it must be text")
-            yield name, [*chunks(row.input, self.max_length)]
+    def _documents(self) -> Iterator[tuple[str, list[str]]]:
+        """The passages of each document of the file, by its id."""
+        source, columns = open_file(self._file), [*filter(None, (self.text, self.id))]
+        for name in columns:
+            if name not in source.schema.names:
+                raise SpecError(f"{self.path}: {missing_column(name, source.schema.names)}")
+        seen: set[str] = set()
+        read = (zip(*(read_column(batch, name) for name in columns), strict=True) for batch in source.batches())
+        for number, (text, *ids) in enumerate(chain.from_iterable(read)):
+            document = str(ids[0] if ids else number)
+            if not isinstance(text, str) or None in ids:
+                needed = " and ".join(map(repr, columns))
+                raise DataError(f"{source.where(number)}: a document needs {needed}, the first of them a text")
+            if document in seen:
+                raise DataError(f"{source.where(number)}: the id {document!r} occurs twice; give each document its own")
+            seen.add(document)
+            yield document, [*chunks(text, self.max_length)]
 
 
 def _search(retriever: Retriever, query: str, limit: int, task_span: TaskSpan) -> list[Passage]:

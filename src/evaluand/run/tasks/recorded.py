@@ -14,9 +14,10 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, EvaluandWarning, SpecError, TaskError, plural, warn
+from evaluand.core.errors import DataError, EvaluandWarning, SpecError, TaskError, described, plural, warn
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.key_columns import INDEX
+from evaluand.core.parameters import Text
 from evaluand.core.selector import Selector
 from evaluand.data.cell_texts import TEXT, cell_texts, digests_of, join_texts
 from evaluand.data.dataset import Dataset
@@ -109,9 +110,9 @@ class OutputsTask(Task[Any, Any]):
 
     def known(self, index: int, id: str, replication: int) -> Sequence[Any]:
         outputs, row = self.outputs, self.outputs.rows.get(self._key_of(index, id, replication))
-        if row is None or row in outputs.lacking or row in outputs.errors:
-            return ()
-        return (identity.decode(outputs.texts[row].as_py()),)
+        has_failed = row is None or row in outputs.lacking or row in outputs.errors
+        output = None if has_failed else identity.decode(outputs.texts[row].as_py())
+        return () if output is None else (output,)
 
     def recorded(self, dataset: Dataset, examples: int, replications: int) -> Recorded | None:
         outputs = self.outputs
@@ -153,6 +154,7 @@ class GivenTask(OutputsTask):
     Args:
         path: the name of the task.
         make: makes the outputs when the first one is needed.
+        repeats: how many each example has.
 
     Example:
         >>> outputs = {(0, 0): identity.encode("cat"), (1, 0): identity.encode("dog")}
@@ -161,8 +163,8 @@ class GivenTask(OutputsTask):
         (2, True)
     """
 
-    def __init__(self, path: str, make: Callable[[], Outputs]) -> None:
-        self.path, self._make = path, make
+    def __init__(self, path: str, make: Callable[[], Outputs], repeats: int = 1) -> None:
+        self.path, self._make, self._repeats = path, make, repeats
 
     @classmethod
     def from_outputs(
@@ -178,7 +180,7 @@ class GivenTask(OutputsTask):
         rows = {_key(index, replication): row for row, ((replication, index), _) in enumerate(ordered)}
         by_key = {_key(index, replication): fold for (replication, index), fold in (folds or {}).items()}
         made = Outputs(pa.array([text for _, text in ordered], TEXT), rows, by_key)
-        return cls(name, lambda: made)
+        return cls(name, lambda: made, made.repeats)
 
     @classmethod
     def from_texts(cls, name: str, texts: Callable[[], pa.Array]) -> GivenTask:
@@ -205,7 +207,7 @@ class GivenTask(OutputsTask):
 
     @property
     def replications(self) -> int:
-        return self.outputs.repeats
+        return self._repeats
 
     def identify(self) -> Identity:
         return Identity({"kind": "given", "outputs": self.outputs.digest})
@@ -248,10 +250,10 @@ class RecordedTask(OutputsTask):
     score: Mapping[str, Any] | None = None
     decision: Mapping[str, Any] | None = None
     by: Literal["index", "id"] = "index"
-    key: str | None = None
-    replication: str | None = None
-    fold_key: str | None = None
-    error: str | None = None
+    key: Text | None = None
+    replication: Text | None = None
+    fold_key: Text | None = None
+    error: Text | None = None
     items: bool = False
     reasoning: Literal["apart", "graded"] = "apart"
     format: str | None = None
@@ -262,7 +264,9 @@ class RecordedTask(OutputsTask):
     behaviour = 2
 
     def __post_init__(self) -> None:
-        check_parameters(self)
+        parts = self.response.values() if isinstance(self.response, Mapping) else [self.response or ""]
+        wrong = () if all(isinstance(part, str) for part in parts) else (self.response,)
+        check_parameters(self, ((("response",), f"is {described(value)}; {_RESPONSE}") for value in wrong))
         if (self._reading is None) == (not self.response):
             raise SpecError(
                 "recorded: response must not be empty; give the path of the output in a row, or score, or decision"
@@ -509,6 +513,8 @@ class RecordedTask(OutputsTask):
                 f" score: {setting} instead of response: as it is, each number counts as a class"
             )
 
+
+_RESPONSE = "give the path of the output in a row, or a path for each of its parts by name"
 
 _MANY = 1000
 """Of more different outputs the first so many are looked at."""
