@@ -117,10 +117,7 @@ def test_words_decide_only_as_they_are_named() -> None:
         ({"score": {"column": "s", "range": [1, 10]}}, "score: has no threshold; write {column: decile_score"),
         ({"score": SCORE | {"range": [10, 1]}}, r"score.range: is \[10, 1\]; write the lowest and highest score"),
         ({"score": SCORE | {"threshold": 11}}, "score.threshold: is 11; it must be a number from 1 to 10"),
-        (
-            {"score": SCORE | {"labels": [1, 1]}},
-            r"score.labels: is \[1, 1\]; write the negative and the",
-        ),
+        ({"score": SCORE | {"labels": [1, 1]}}, r"labels: is \[1, 1\]; write the negative and the positive label"),
         ({"score": SCORE | {"treshold": 5}}, "there is no 'treshold' .did you mean 'threshold'"),
         ({"score": "decile_score"}, "score: is 'decile_score'; write {column"),
         ({"decision": DECISION | {"negative": ["High"]}}, "'High' is both negative and positive"),

@@ -666,7 +666,7 @@ def test_documents_with_one_id_are_refused(folder: Path) -> None:
 def test_a_document_without_text_is_refused_with_its_line(folder: Path) -> None:
     (folder / "gap.jsonl").write_text('{"text": "a"}\n{"text": null}\n')
     model = ChatModel("http://127.0.0.1:1/v1", "small")
-    with pytest.raises(DataError, match=r"gap\.jsonl:2: a document needs 'text', the first of them a text"):
+    with pytest.raises(DataError, match=r"gap\.jsonl:2: a document needs a text in 'text'"):
         run(RetrieverQuestionAnswering(model, path="gap.jsonl"), "a?")
 
 

@@ -216,8 +216,8 @@ class RetrieverQuestionAnswering(AskingTask[str, CitedAnswer]):
         for number, (text, *ids) in enumerate(chain.from_iterable(read)):
             document = str(ids[0] if ids else number)
             if not isinstance(text, str) or None in ids:
-                needed = " and ".join(map(repr, columns))
-                raise DataError(f"{source.where(number)}: a document needs {needed}, the first of them a text")
+                id = f", and an id in {self.id!r}" if ids else ""
+                raise DataError(f"{source.where(number)}: a document needs a text in {self.text!r}{id}")
             if document in seen:
                 raise DataError(f"{source.where(number)}: the id {document!r} occurs twice; give each document its own")
             seen.add(document)
