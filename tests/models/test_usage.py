@@ -273,10 +273,10 @@ def test_costs_are_shown_with_two_significant_digits_at_least(cost: float, text:
 
 def test_a_recording_that_ends_within_a_block_ends_alone() -> None:
     recording = Capture(is_on=False)
-    recording.begin()
+    recording.__enter__()
     with spending() as spent:
         count(requests=1)
-        recording.end()
+        recording.__exit__(None, None, None)
         count(requests=1)
     assert spent.n_requests == 2
     assert current_capture() is None

@@ -21,8 +21,8 @@ from support.worker_process import HOLDS, Process, open_lane, processes
 
 from evaluand.core.errors import EngineError
 from evaluand.core.system import this_process
-from evaluand.store import leases as leasing
-from evaluand.store.io import DiskFolder
+from evaluand.store import io, journal, leases as leasing
+from evaluand.store.io import Disk, DiskFolder
 from evaluand.store.lease_state import State, Worker, pack_state, unpack_state
 from evaluand.store.leases import FileLeases, Leases, is_worked_on
 from evaluand.store.memory_leases import MemoryLeases
@@ -177,14 +177,25 @@ def test_a_process_that_is_stopped_loses_its_lease_and_nothing_that_it_writes_la
     mine.close()
 
 
-def test_a_line_that_was_under_way_when_its_worker_was_stopped_does_not_count(tmp_path: Path) -> None:
+def test_a_line_that_was_under_way_when_its_worker_was_stopped_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     slow, quick = open_lane(tmp_path), open_lane(tmp_path)
     assert slow.leases.claim(1) == (0, 0)
     assert slow.append(b'[0,"in time"]\n')
-    assert slow.leases.holds()  # asked just before the write
-    run_out(tmp_path)
-    assert quick.leases.claim(1) == (0, 1)
-    slow._log.append(b'[1,"late"]\n')
+
+    class StoppedDisk(Disk):
+        def write(self, handle: int, data: Any) -> int:
+            if b"late" in data:
+                run_out(tmp_path)
+                assert quick.leases.claim(1) == (0, 1)
+                slow.leases._renewed_at = 0.0
+                time.sleep(2 * journal._ASK_SECONDS)
+            return super().write(handle, data)
+
+    monkeypatch.setattr(io, "disk", StoppedDisk())
+    assert slow.holds()  # asked just before the write
+    assert not slow.append(b'[1,"late"]\n')
     quick.refresh()
     assert lines_of(quick) == [b'[0,"in time"]\n']
     slow.close()

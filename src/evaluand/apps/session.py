@@ -147,7 +147,7 @@ class RecordingSession:
 
     def __enter__(self) -> Self:
         self.writer.blocks += 1
-        self._capture.begin()
+        self._capture.__enter__()
         start_recording(self)
         return self
 
@@ -155,7 +155,7 @@ class RecordingSession:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         stop_recording(self)
-        self._capture.end()
+        self._capture.__exit__(kind, error, traceback)
         self.writer.blocks -= 1
 
     def __repr__(self) -> str:

@@ -165,13 +165,10 @@ class _Caller:
 
     def __init__(self) -> None:
         self._runner = _runner()
-        self.idle()
-        _callers.add(ref(self, _callers.discard))
-
-    def idle(self) -> None:
         self._observer: Observer[Any] | None = None
         self._unit: Any = None
         self._record: _Call | None = None
+        _callers.add(ref(self, _callers.discard))
 
     def begin(self, observer: Observer[Any], unit: Any = None, record: _Call | None = None) -> None:
         """Begins a call, or another attempt at one."""
@@ -183,7 +180,7 @@ class _Caller:
         record = self._record
         if record is not None:
             record.end()
-        self.idle()
+        self._observer = self._unit = self._record = None
         return record
 
     @property
@@ -240,15 +237,6 @@ def as_machinery(units: Iterator[U]) -> Iterator[U]:
         except StopIteration:
             return
         yield unit
-
-
-def _caller() -> _Caller:
-    """The caller of this context."""
-    caller = _current.get()
-    if type(caller) is not _Caller:
-        caller = _Caller()
-        _current.set(caller)
-    return caller
 
 
 class Observer(Generic[U]):
@@ -314,7 +302,10 @@ class Observer(Generic[U]):
         return value
 
     def _begin(self, unit: U) -> _Caller:
-        caller = _caller()
+        caller = _current.get()
+        if type(caller) is not _Caller:
+            caller = _Caller()
+            _current.set(caller)
         caller.begin(self, unit, self._earlier.pop(unit.slot, None) if self._earlier else None)
         return caller
 

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from types import TracebackType
 from typing import Any, Final
 
 from evaluand.engine.budget import CODE, Budget, BudgetReached
@@ -33,7 +32,6 @@ class Account(Spending):
     """
 
     def __init__(self, work: str, log: WorkLog | _Gathered, policy: Policy) -> None:
-        super().__init__()
         self._work, self._log, self.budget, self.prices = work, log, policy.shared_budget, policy.prices
         self.observes_models = policy.observe_models
         self._read = -_READ_SECONDS
@@ -94,7 +92,7 @@ class Account(Spending):
             spent: what the call has used.
             is_traced: whether requests by the SDKs of services are spans of the current trace.
         """
-        return _Charge(self, spent, is_traced)
+        return Capture(self, spent, is_on=self.observes_models, is_traced=is_traced)
 
 
 class _Gathered:
@@ -114,19 +112,6 @@ class _Gathered:
 
 def _account_of_worker(work: str, prices: Prices | None, observes_models: bool) -> Account:
     return Account(work, _Gathered(), Policy(prices=prices, observe_models=observes_models))
-
-
-class _Charge(Capture):
-    def __init__(self, account: Account, spent: Spending, is_traced: bool) -> None:
-        super().__init__(account, spent, is_on=account.observes_models, is_traced=is_traced)
-        self._spent = spent
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        super().__exit__(kind, error, where)
-        if self._spent.refusal and (error is None or isinstance(error, Exception)):
-            raise BudgetReached(self._spent.refusal, code=CODE) from None
 
 
 def current_prices() -> Prices:

@@ -18,11 +18,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib.machinery import ModuleSpec
 from types import ModuleType, TracebackType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from evaluand.core.errors import warn
 from evaluand.core.late_imports import find_behind
 from evaluand.core.system import call_after_fork
+from evaluand.engine.budget import CODE, BudgetReached
 from evaluand.engine.observation import machinery
 from evaluand.models.usage import Block, Spending, active_blocks, count
 from evaluand.trace.spans import Span
@@ -41,9 +42,12 @@ class Capture(Block):
     counted when the block ends.
 
     Args:
-        records: as of `Block`.
+        records: as of `Block`; that of the call is the last.
         is_on: whether they are observed.
         is_traced: whether they are spans of the current trace.
+
+    Raises:
+        BudgetReached: a request of the call was refused, even if the code has handled that error.
     """
 
     _is_over = False
@@ -54,19 +58,14 @@ class Capture(Block):
         self.requests: set[CapturedRequest] = set()  # whose answers have not been read
         self._amounts: list[dict[str, Any]] = []
 
-    def begin(self) -> None:
+    def __enter__(self) -> Self:
         """Begins to observe; a recording counts nothing, so it leaves that to the call in which it is made, if any."""
-        self._is_innermost = bool(self.records) or current_capture() is None
-        if self._is_innermost:
-            super().begin()
-        if self.is_on:
+        if self.records or current_capture() is None:
+            Block.__enter__(self)
+        self._replaces = self.is_on and not (self.records and _methods.n_works)
+        if self._replaces:
             _methods.replace()
-
-    def end(self) -> None:
-        if self._is_innermost:
-            super().end()
-        if self.is_on:
-            _methods.restore()
+        return self
 
     def add(self, **amounts: Any) -> None:
         """Counts a request, at the end of the block if it goes on."""
@@ -79,10 +78,14 @@ class Capture(Block):
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         try:
-            if self.requests or self._amounts:
+            if self.records and (self.requests or self._amounts):
                 self._settle()
         finally:
-            self.end()
+            Block.__exit__(self, kind, error, where)
+            if self._replaces:
+                _methods.restore()
+        if self.records and self.records[-1].refusal and (error is None or isinstance(error, Exception)):
+            raise BudgetReached(self.records[-1].refusal, code=CODE) from None
 
     def _settle(self) -> None:
         """Counts the requests; those whose answers the call has not read to their end stop being observed."""
@@ -111,12 +114,12 @@ def observable(is_on: bool) -> Iterator[None]:
         is_on: whether requests of these calls are observed.
     """
     if is_on:
-        _methods.replace()
+        _methods.replace(n_works=1)
     try:
         yield
     finally:
         if is_on:
-            _methods.restore()
+            _methods.restore(n_works=1)
 
 
 class Uncaptured(Block):
@@ -149,7 +152,8 @@ class _Methods:
     """The replaced methods, while there are calls; and the import hook that replaces those of modules yet to come."""
 
     def __init__(self) -> None:
-        self.n_calls = 0
+        self.n_calls = 0  # blocks for which they are replaced
+        self.n_works = 0  # of these, those of many calls
         self._lock = threading.Lock()
         self._replaced: list[tuple[type, str, Any, Any]] = []
         self._known: dict[tuple[type, str], tuple[Any, Any]] = {}
@@ -158,8 +162,9 @@ class _Methods:
     def _renew_lock(self) -> None:
         self._lock = threading.Lock()
 
-    def replace(self) -> None:
+    def replace(self, n_works: int = 0) -> None:
         with self._lock:
+            self.n_works += n_works
             self.n_calls += 1
             if self.n_calls > 1:
                 return
@@ -169,8 +174,9 @@ class _Methods:
                 if module is not None and not getattr(module.__spec__, "_initializing", False):
                     self._replace_in(module)
 
-    def restore(self) -> None:
+    def restore(self, n_works: int = 0) -> None:
         with self._lock:
+            self.n_works -= n_works
             self.n_calls -= 1
             if self.n_calls:
                 return

@@ -264,7 +264,8 @@ class _InRepetition:
 
 def begin_measured(attempt: int, replication: int) -> None:
     """Begins a call of a run, in the context of its thread or task, which makes nothing but such calls."""
-    _repetition.set(_measured(attempt, replication))
+    if _repetition.get() is not (repetition := _measured(attempt, replication)):
+        _repetition.set(repetition)
 
 
 @functools.lru_cache

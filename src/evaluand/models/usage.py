@@ -5,16 +5,15 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from numbers import Integral, Real
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Final, Self
 
 from evaluand.core.errors import DataError, kind_of
+from evaluand.core.system import call_after_fork
 
 
-@dataclass
 class Spending:
     """The usage of requests, in total or for one call or judgement.
 
@@ -33,23 +32,30 @@ class Spending:
         is_reported: whether the code of the call has reported its usage itself.
     """
 
-    n_requests: int = 0
-    n_failed: int = 0
-    n_known: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_input_tokens: int = 0
-    stored_input_tokens: int = 0
-    reasoning_tokens: int = 0
-    cost: dict[str, float] = field(default_factory=dict)
-    n_without_tokens: int = 0
-    n_without_cost: int = 0
-    models: set[str] = field(default_factory=set)
-    seconds: float = 0.0
-    refusal: str = ""
-    is_reported: bool = field(default=False, repr=False, compare=False)
-    _reported: set[str] = field(default_factory=set, repr=False, compare=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+    # What most calls never have is here and not in each of them
+    n_requests = 0
+    n_failed = 0
+    n_known = 0
+    input_tokens = 0
+    output_tokens = 0
+    cached_input_tokens = 0
+    stored_input_tokens = 0
+    reasoning_tokens = 0
+    cost: Mapping[str, float] = MappingProxyType({})
+    n_without_tokens = 0
+    n_without_cost = 0
+    models: frozenset[str] = frozenset()
+    seconds = 0.0
+    refusal = ""
+    is_reported = False
+    _reported: frozenset[str] = frozenset()
+
+    def __init__(self, **amounts: Any) -> None:
+        if amounts:
+            vars(self).update(amounts)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
 
     @property
     def usage(self) -> dict[str, Any] | None:
@@ -77,15 +83,15 @@ class Spending:
         """Equal shares for the rows of a batch, which add up to this; whole numbers differ by at most one.
 
         Example:
-            >>> shares = Spending(2, input_tokens=100, cost={"EUR": 0.75}).divide(3)
+            >>> shares = Spending(n_requests=2, input_tokens=100, cost={"EUR": 0.75}).divide(3)
             >>> [(one.n_requests, one.input_tokens, one.cost) for one in shares]
             [(0, 33, {'EUR': 0.25}), (1, 33, {'EUR': 0.25}), (1, 34, {'EUR': 0.25})]
         """
         return [
-            replace(
-                self,
-                **{name: getattr(self, name) * (i + 1) // n - getattr(self, name) * i // n for name in _DIVIDED},
-                cost={currency: cost / n for currency, cost in self.cost.items()},
+            Spending(
+                **vars(self)
+                | {name: getattr(self, name) * (i + 1) // n - getattr(self, name) * i // n for name in _DIVIDED}
+                | {"cost": {currency: cost / n for currency, cost in self.cost.items()}}
             )
             for i in range(n)
         ]
@@ -99,21 +105,21 @@ class Spending:
             usage: of the replies, as `read_usage` returns it.
         """
         answered = requests - failed
-        with self._lock:
+        with _adding[0]:  # one for all: a record is made for each call, and most calls make no request
             self.n_requests += requests
             self.n_failed += failed
             self.n_known += known
             for name in usage.keys() & _COUNTS:
                 setattr(self, name, getattr(self, name) + usage[name])
-                self._reported.add(name)
+                self._reported |= {name}
             self.n_without_tokens += 0 if usage.keys() & _TOKENS else answered
             if "cost" in usage:
                 currency = usage.get("currency", "")
-                self.cost[currency] = self.cost.get(currency, 0.0) + usage["cost"]
+                self.cost = {**self.cost, currency: self.cost.get(currency, 0.0) + usage["cost"]}
             else:
                 self.n_without_cost += answered
             if "model" in usage:
-                self.models.add(usage["model"])
+                self.models |= {usage["model"]}
             self.seconds += usage.get("seconds", 0.0)
 
 
@@ -144,25 +150,20 @@ class Block:
     def __init__(self, *records: Spending) -> None:
         self.records = records
 
-    def begin(self) -> None:
-        """Makes it the innermost of its thread or task."""
-        active_blocks.set((*active_blocks.get(), self))
-
-    def end(self) -> None:
-        """Ends it and the blocks within it; of recordings, which may be closed anywhere, it alone."""
-        blocks = active_blocks.get()
-        if self in blocks:
-            at = blocks.index(self)
-            active_blocks.set(blocks[:at] if self.records else blocks[:at] + blocks[at + 1 :])
-
     def __enter__(self) -> Self:
-        self.begin()
+        active_blocks.set((*active_blocks.get(), self))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        self.end()
+        """Ends it and the blocks within it; of recordings, which may be closed anywhere, it alone."""
+        blocks = active_blocks.get()
+        if blocks and blocks[-1] is self:
+            active_blocks.set(blocks[:-1])
+        elif self in blocks:
+            at = blocks.index(self)
+            active_blocks.set(blocks[:at] if self.records else blocks[:at] + blocks[at + 1 :])
 
 
 def report_usage(
@@ -271,5 +272,12 @@ _COUNTS: Final = (*_TOKENS, "cached_input_tokens", "stored_input_tokens", "reaso
 _DIVIDED: Final = ("n_requests", "n_failed", "n_known", *_COUNTS)
 
 
+def _forget() -> None:
+    """Resets the state in a forked process, where nobody ends what another thread has begun."""
+    _adding[0] = threading.Lock()
+
+
+_adding: Final = [threading.Lock()]
+call_after_fork(_forget)
 active_blocks: ContextVar[tuple[Block, ...]] = ContextVar("evaluand.blocks", default=())
 """The blocks of this thread or task, the outermost first."""

@@ -13,7 +13,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, ForwardRef, Generic, NamedTuple, Protocol, Self, TypeVar, final, overload
-from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
@@ -252,9 +251,14 @@ class Task(ABC, Generic[Input, Output]):
 
         If the task declares an input type, such as a pydantic model, the input is converted to it.
         """
-        declared = input_type(self)
+        declared = self._input_type
         input = declared.read(request.input) if declared else request.input
         return self._invoke(input, request.task_span, request)
+
+    @functools.cached_property
+    def _input_type(self) -> Typed | None:
+        """Kept, since each call asks."""
+        return input_type(self)
 
     def _invoke(self, input: Any, task_span: TaskSpan, request: Request | None = None) -> Any:
         """Call `do_run` with the parameters that it takes; outside of runs, the seed is that of a run with seed 0."""
@@ -293,10 +297,7 @@ def types_of(task: Task[Any, Any]) -> tuple[Any, Any]:
         (<class 'str'>, <class 'str'>)
     """
     if isinstance(task, FunctionTask):
-        found = _types_of_functions.get(task)
-        if found is None:
-            found = _types_of_functions[task] = (None, None) if task.spread else _annotated(task.function, skipped=0)
-        return found
+        return (None, None) if task.spread else _annotated(task.function, skipped=0)
     cls: Any = type(task.inner if isinstance(task, _DuckTask) else task)
     return _types_of_class(cls)
 
@@ -360,7 +361,7 @@ class FunctionTask(Task[Any, Any]):
         extras = {name: getattr(request, name) for name in self._extras} if self._extras else {}
         if self.spread:
             return self.function(**self._arguments(request.input), **extras)
-        declared = input_type(self)
+        declared = self._input_type
         return self.function(declared.read(request.input) if declared else request.input, **extras)
 
     def identify(self) -> Identity:
@@ -513,6 +514,3 @@ def _types_of_class(cls: Any) -> tuple[Any, Any]:
     unknown = (TypeVar, ForwardRef)
     input, output = (declared if isinstance(a, unknown) else a for a, declared in zip(bound, annotated, strict=True))
     return input, output
-
-
-_types_of_functions: WeakKeyDictionary[FunctionTask, tuple[Any, Any]] = WeakKeyDictionary()

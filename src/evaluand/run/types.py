@@ -14,13 +14,17 @@ import typing
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import UUID
 
 if TYPE_CHECKING:
-    from pydantic import TypeAdapter
+    from pydantic import TypeAdapter, ValidationError
 
 Made = TypeVar("Made")
+
+
+_PLAIN: Final = (str, int, float, bool)
+"""Types of values that need no pydantic, which takes 130 ms to load."""
 
 
 class Typed:
@@ -34,19 +38,30 @@ class Typed:
     """
 
     def __init__(self, type: Any) -> None:
-        from pydantic import ValidationError  # on use: what reads a store needs no pydantic, which takes 60 ms
+        self.type = type
+        self._is_plain = type in _PLAIN
 
-        self.type, self._invalid = type, ValidationError
-        self._validator = adapter_of(type).validator
+    def __reduce__(self) -> Any:
+        return typed, (self.type,)
 
     @property
     def name(self) -> str:
         """The name of the type in messages."""
         return self.type.__name__ if inspect.isclass(self.type) else str(self.type).replace("typing.", "")
 
+    @functools.cached_property
+    def _validator(self) -> Any:
+        return adapter_of(self.type).validator
+
+    @functools.cached_property
+    def _invalid(self) -> "type[ValidationError]":
+        from pydantic import ValidationError
+
+        return ValidationError
+
     def read(self, value: Any) -> Any:
         """Convert a value to the type."""
-        if self.type is str and type(value) is str and value.isascii():  # most inputs
+        if self._is_plain and type(value) is self.type and (type(value) is not str or value.isascii()):
             return value
         try:
             return self._validator.validate_python(value, strict=True)
@@ -90,12 +105,14 @@ def typed(type: Any) -> Typed | None:
     """The `Typed` of a type; None if it admits anything, or pydantic does not support it."""
     if type in (None, Any, object) or isinstance(type, str | TypeVar | typing.ForwardRef):
         return None
-    from pydantic import PydanticUserError
+    if type not in _PLAIN:
+        from pydantic import PydanticUserError
 
-    try:
-        return Typed(type)
-    except (PydanticUserError, NameError):
-        return None
+        try:
+            adapter_of(type)
+        except (PydanticUserError, NameError):
+            return None
+    return Typed(type)
 
 
 @_cached_by_type

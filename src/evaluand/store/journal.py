@@ -181,10 +181,12 @@ class WorkLog:
         """Appends finished units: complete lines, each `[slot,…]` and a line feed.
 
         Returns:
-            Whether this worker still holds its shards; if not, nothing was written.
+            Whether this worker still holds its shards; if not, others repeat what these lines say.
         """
         now = boot_seconds()
         if (now - self._asked > _ASK_SECONDS and not self.holds()) or not self._append(lines):
+            return False
+        if boot_seconds() - now > _ASK_SECONDS and not self.holds():  # the process was stopped meanwhile
             return False
         if now - self._synced > SYNC_SECONDS:
             self._synced = now
