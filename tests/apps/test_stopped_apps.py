@@ -80,7 +80,7 @@ def test_calls_written_before_the_loss_is_noticed_are_counted(
     closed: RecordingWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(journal, "_ASK_SECONDS", 60.0)
+        patched.setattr(journal, "ASK_SECONDS", 60.0)
         assert reports_of(lambda: [use(closed, f"r{number}") for number in range(2)]) == []
     time.sleep(0.02)
     [warning] = reports_of(lambda: use(closed, "r2"))
@@ -92,7 +92,7 @@ def test_calls_written_before_the_loss_is_noticed_are_counted(
 def test_calls_that_no_later_call_follows_are_counted_at_the_end(
     closed: RecordingWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journal, "_ASK_SECONDS", 60.0)
+    monkeypatch.setattr(journal, "ASK_SECONDS", 60.0)
     use(closed, "r")
     assert reports_of(closed.end) == [
         f"1 call of recording {closed.id} was not recorded: another process had closed it"

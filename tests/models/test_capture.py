@@ -26,8 +26,9 @@ from evaluand.engine.engines.processes import ProcessEngine
 from evaluand.engine.outcome import Aborted
 from evaluand.evaluation.provider import RemoteProvider, asks
 from evaluand.experiment.experiment import Experiment
+from evaluand.models.capture import Capture, observable
 from evaluand.models.prices import Price, PriceTable
-from evaluand.models.usage import report_usage
+from evaluand.models.usage import Spending, report_usage
 from evaluand.run.runner import Run
 
 CALL = {"id": "call_1", "type": "function", "function": {"name": "population", "arguments": '{"city": "Paris"}'}}
@@ -326,6 +327,17 @@ def test_methods_are_replaced_only_during_calls(server: ScriptedServer) -> None:
     run(task, server)
     assert [httpx.Client.send, httpx2.Client.send, httpx2.AsyncClient.send, *sys.meta_path] == before
     assert during[0] is not before[1]
+
+
+def test_a_call_that_begins_during_other_work_is_observed_after_that_has_ended(server: ScriptedServer) -> None:
+    before, own = httpx2.Client.send, Spending()
+    with observable(True):
+        late = Capture(None, own)
+        late.__enter__()
+    chat({"root": server.url("chat").removesuffix("/v1")})
+    late.__exit__(None, None, None)
+    assert own.n_requests == 1
+    assert httpx2.Client.send is before
 
 
 def test_a_method_that_others_replace_during_a_call_stays_theirs(

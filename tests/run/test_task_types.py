@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import enum
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, NamedTuple, TypeVar
 from uuid import UUID
 
+import numpy as np
 import pytest
 from pydantic import BaseModel
 
@@ -252,3 +255,26 @@ def test_a_value_of_another_type_is_reported_with_its_place(type: Any, given: An
 @pytest.mark.parametrize("anything", [None, Any, object, T, "str", Dataset])
 def test_what_admits_anything_or_is_unknown_is_not_checked(anything: Any) -> None:
     assert typed(anything) is None
+
+
+def test_plain_values_are_read_without_loading_pydantic_in_the_time_of_a_call() -> None:
+    code = """
+import sys
+from evaluand.run.types import typed
+pairs = (str, "é"), (str, "\\ud800"), (int, 1), (float, 0.5), (float, 2), (bool, True)
+print([typed(kind).read(value) for kind, value in pairs], "pydantic" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "['é', '\\ud800', 1, 0.5, 2.0, True] False\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"), [(str, 1), (int, True), (int, 1.0), (float, True), (float, 10**400), (bool, 1)]
+)
+def test_values_that_are_not_quite_of_a_plain_type_are_refused(kind: type, value: Any) -> None:
+    assert Typed(kind).fault(value) is not None
+
+
+def test_what_only_equals_a_plain_type_is_none() -> None:
+    assert np.dtype("int64") == int
+    assert typed(np.dtype("int64")) is None

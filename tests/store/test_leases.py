@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
@@ -21,6 +22,8 @@ from support.worker_process import HOLDS, Process, open_lane, processes
 
 from evaluand.core.errors import EngineError
 from evaluand.core.system import this_process
+from evaluand.engine.engine import Recipe
+from evaluand.engine.keyed_work import KeyedWork
 from evaluand.store import io, journal, leases as leasing
 from evaluand.store.io import Disk, DiskFolder
 from evaluand.store.lease_state import State, Worker, pack_state, unpack_state
@@ -177,29 +180,50 @@ def test_a_process_that_is_stopped_loses_its_lease_and_nothing_that_it_writes_la
     mine.close()
 
 
-def test_a_line_that_was_under_way_when_its_worker_was_stopped_does_not_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_that_was_under_way_when_its_worker_was_stopped_does_not_count(tmp_path: Path) -> None:
     slow, quick = open_lane(tmp_path), open_lane(tmp_path)
     assert slow.leases.claim(1) == (0, 0)
     assert slow.append(b'[0,"in time"]\n')
-
-    class StoppedDisk(Disk):
-        def write(self, handle: int, data: Any) -> int:
-            if b"late" in data:
-                run_out(tmp_path)
-                assert quick.leases.claim(1) == (0, 1)
-                slow.leases._renewed_at = 0.0
-                time.sleep(2 * journal._ASK_SECONDS)
-            return super().write(handle, data)
-
-    monkeypatch.setattr(io, "disk", StoppedDisk())
-    assert slow.holds()  # asked just before the write
-    assert not slow.append(b'[1,"late"]\n')
+    assert slow.leases.holds()  # asked just before the write
+    run_out(tmp_path)
+    assert quick.leases.claim(1) == (0, 1)
+    slow._log.append(b'[1,"late"]\n')
     quick.refresh()
     assert lines_of(quick) == [b'[0,"in time"]\n']
     slow.close()
     quick.close()
+
+
+def test_a_worker_that_was_stopped_within_a_write_begins_no_further_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, quick = open_lane(tmp_path), open_lane(tmp_path)
+    others = [b'[%d,"quick"]\n' % slot for slot in range(1, 12)]
+    called: list[int] = []
+
+    class StoppedDisk(Disk):
+        def write(self, handle: int, data: Any) -> int:
+            if b"slow" in data and len(called) == 2:
+                run_out(tmp_path)
+                assert quick.leases.claim(1) == (0, 1)
+                quick.append(b"".join(others))
+                quick.leases.finish(0)
+                quick.close()
+                slow.leases._renewed_at = 0.0
+                time.sleep(2 * journal.ASK_SECONDS)
+            return super().write(handle, data)
+
+    def units(start: int, stop: int) -> Iterator[SimpleNamespace]:
+        return (SimpleNamespace(slot=slot, size=1) for slot in range(start, stop))
+
+    def line(unit: Any, outcome: Any) -> tuple[bytes, int]:
+        return b'[%d,"slow"]\n' % unit.slot, 0
+
+    monkeypatch.setattr(io, "disk", StoppedDisk())
+    KeyedWork(slow, units, Recipe(lambda unit: called.append(unit.slot), line)).perform()
+    assert called == [0, 1]
+    assert [*map(bytes, lines_of(slow))] == [b'[0,"slow"]\n', *others]
+    slow.close()
 
 
 def test_the_fence_of_a_worker_that_dies_before_it_writes_it_is_written_by_the_next(tmp_path: Path) -> None:

@@ -20,14 +20,14 @@ from itertools import islice
 from typing import Any, ClassVar, Final, Generic, Protocol, Self, TypeVar
 
 from evaluand.core.errors import EngineError, SpecError
-from evaluand.core.system import keep_process_state
+from evaluand.core.system import boot_seconds, keep_process_state
 from evaluand.engine.budget import CODE as BUDGET, BudgetReached
 from evaluand.engine.engine import Engine, Line, Made, Recipe
 from evaluand.engine.engines.local import LocalEngine
 from evaluand.engine.observation import Observer, as_machinery, machinery
 from evaluand.engine.outcome import NO_CONNECTION, Aborted, Failure, Outcome, Unreachable
 from evaluand.engine.policy import Policy
-from evaluand.store.journal import WorkLog
+from evaluand.store.journal import ASK_SECONDS, WorkLog
 from evaluand.store.kinds import find_kind, singular
 from evaluand.store.store import Ref, Store, as_named, resolve
 
@@ -368,6 +368,7 @@ class KeyedWork(Generic[U]):
         self.lane.leases.reopen(missing)
 
     def _claimed(self) -> Iterator[U]:
+        asked = -math.inf  # whether this worker still has its claims
         while not self.sealed() and self._holds() and (claim := self.lane.leases.claim(len(self.lane.shards))):
             shard, takers = claim
             self._claims += 1
@@ -388,7 +389,11 @@ class KeyedWork(Generic[U]):
                             return
                         self.tally.skipped += unit.size
                         continue
-                    if time.monotonic() >= self._until or self._is_lost:
+                    if (now := boot_seconds()) - asked > ASK_SECONDS:
+                        if not self._holds():
+                            return
+                        asked = now
+                    if self._is_lost or (self._until < math.inf and time.monotonic() >= self._until):
                         return
                     if self._refused or self.stop_reason():
                         return

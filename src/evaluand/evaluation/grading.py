@@ -186,7 +186,7 @@ class Grader:
         """A block whose requests are counted."""
         if self.account:
             return self.account.charge(spent, is_traced=False)
-        return Capture(spent, is_on=self.policy.observe_models, is_traced=False)
+        return Capture(None, spent, is_on=self.policy.observe_models, is_traced=False)
 
     def _batch(self, unit: Unit) -> list[list[Any]]:
         """The arguments of all pieces of all the rows of a batch, as columns."""

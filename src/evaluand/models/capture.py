@@ -25,7 +25,7 @@ from evaluand.core.late_imports import find_behind
 from evaluand.core.system import call_after_fork
 from evaluand.engine.budget import CODE, BudgetReached
 from evaluand.engine.observation import machinery
-from evaluand.models.usage import Block, Spending, active_blocks, count
+from evaluand.models.usage import Block, Spender, Spending, active_blocks, count
 from evaluand.trace.spans import Span
 
 if TYPE_CHECKING:
@@ -42,57 +42,76 @@ class Capture(Block):
     counted when the block ends.
 
     Args:
-        records: as of `Block`; that of the call is the last.
+        account: what the requests are counted against, beside the call.
+        spender: the call; None for a recording, which counts nothing.
         is_on: whether they are observed.
         is_traced: whether they are spans of the current trace.
 
     Raises:
-        BudgetReached: a request of the call was refused, even if the code has handled that error.
+        BudgetReached: the budget of the account has refused a request, even if the code has handled that error.
     """
 
     _is_over = False
+    _own: Spending | None = None  # the record of the call, once it was asked for
 
-    def __init__(self, *records: Spending, is_on: bool = True, is_traced: bool = True) -> None:
-        self.records = records
+    def __init__(
+        self,
+        account: Spending | None = None,
+        spender: Spender | None = None,
+        *,
+        is_on: bool = True,
+        is_traced: bool = True,
+    ) -> None:
+        self._account, self._spender = account, spender
         self.is_on, self.is_traced = is_on, is_traced
         self.requests: set[CapturedRequest] = set()  # whose answers have not been read
         self._amounts: list[dict[str, Any]] = []
 
+    @property
+    def records(self) -> Sequence[Spending]:
+        if self._spender is None:
+            return ()
+        self._own = self._spender.spending()
+        return (self._own,) if self._account is None else (self._account, self._own)
+
     def __enter__(self) -> Self:
         """Begins to observe; a recording counts nothing, so it leaves that to the call in which it is made, if any."""
-        if self.records or current_capture() is None:
+        if self._spender is not None or current_capture() is None:
             Block.__enter__(self)
-        self._replaces = self.is_on and not (self.records and _methods.n_works)
-        if self._replaces:
-            _methods.replace()
+        if self.is_on:
+            _methods.blocks.add(self)
+            if not _methods.are_replaced:
+                _methods.replace()
         return self
 
     def add(self, **amounts: Any) -> None:
         """Counts a request, at the end of the block if it goes on."""
-        if self.records and not self._is_over:
-            self._amounts.append(amounts)
-        else:
+        if self._spender is None or self._is_over:
             count(**amounts)
+        else:
+            self._amounts.append(amounts)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         try:
-            if self.records and (self.requests or self._amounts):
-                self._settle()
+            if self._spender is not None and (self.requests or self._amounts):
+                self._settle(self._spender.spending())
         finally:
             Block.__exit__(self, kind, error, where)
-            if self._replaces:
-                _methods.restore()
-        if self.records and self.records[-1].refusal and (error is None or isinstance(error, Exception)):
-            raise BudgetReached(self.records[-1].refusal, code=CODE) from None
+            if self.is_on:
+                _methods.blocks.discard(self)
+                if not _methods.blocks:
+                    _methods.restore()
+        refusal = "" if self._account is None or self._own is None else self._own.refusal
+        if refusal and (error is None or isinstance(error, Exception)):
+            raise BudgetReached(refusal, code=CODE) from None
 
-    def _settle(self) -> None:
+    def _settle(self, own: Spending) -> None:
         """Counts the requests; those whose answers the call has not read to their end stop being observed."""
         for request in [*self.requests]:
             request.close()
         self._is_over = True
-        own = self.records[-1]
         if not own.is_reported:
             for amounts in self._amounts:
                 count(**amounts)
@@ -113,13 +132,15 @@ def observable(is_on: bool) -> Iterator[None]:
     Args:
         is_on: whether requests of these calls are observed.
     """
+    block = object()
     if is_on:
-        _methods.replace(n_works=1)
+        _methods.blocks.add(block)
+        _methods.replace()
     try:
         yield
     finally:
-        if is_on:
-            _methods.restore(n_works=1)
+        _methods.blocks.discard(block)
+        _methods.restore()
 
 
 class Uncaptured(Block):
@@ -138,7 +159,7 @@ def current_capture() -> Capture | None:
 
 def has_calls() -> bool:
     """Whether a call runs in any thread."""
-    return _methods.n_calls > 0
+    return bool(_methods.blocks)
 
 
 framework_request: ContextVar[Span | None] = ContextVar("evaluand.framework_request", default=None)
@@ -149,11 +170,15 @@ _OFF: Final = Capture(is_on=False)
 
 
 class _Methods:
-    """The replaced methods, while there are calls; and the import hook that replaces those of modules yet to come."""
+    """The replaced methods, while there are blocks; and the import hook that replaces those of modules yet to come.
+
+    Every call begins and ends a block, so no lock is taken for one beside others. Who ends the last one says that the
+    methods are not replaced before it looks for others: so a block that begins meanwhile is seen, or replaces them.
+    """
 
     def __init__(self) -> None:
-        self.n_calls = 0  # blocks for which they are replaced
-        self.n_works = 0  # of these, those of many calls
+        self.blocks: set[object] = set()
+        self.are_replaced = False
         self._lock = threading.Lock()
         self._replaced: list[tuple[type, str, Any, Any]] = []
         self._known: dict[tuple[type, str], tuple[Any, Any]] = {}
@@ -162,23 +187,23 @@ class _Methods:
     def _renew_lock(self) -> None:
         self._lock = threading.Lock()
 
-    def replace(self, n_works: int = 0) -> None:
+    def replace(self) -> None:
+        """Replaces them, for a block that was added."""
         with self._lock:
-            self.n_works += n_works
-            self.n_calls += 1
-            if self.n_calls > 1:
-                return
-            sys.meta_path = [self, *sys.meta_path]  # a new list: other threads may be going through the old one
-            for name in MODULES:
-                module = sys.modules.get(name)
-                if module is not None and not getattr(module.__spec__, "_initializing", False):
-                    self._replace_in(module)
+            if not self.are_replaced:
+                sys.meta_path = [self, *sys.meta_path]  # a new list: other threads may be going through the old one
+                for name in MODULES:
+                    module = sys.modules.get(name)
+                    if module is not None and not getattr(module.__spec__, "_initializing", False):
+                        self._replace_in(module)
+                self.are_replaced = True
 
-    def restore(self, n_works: int = 0) -> None:
+    def restore(self) -> None:
+        """Restores them, unless there are blocks."""
         with self._lock:
-            self.n_works -= n_works
-            self.n_calls -= 1
-            if self.n_calls:
+            was_replaced, self.are_replaced = self.are_replaced, False
+            if not was_replaced or self.blocks:
+                self.are_replaced = was_replaced
                 return
             sys.meta_path = [finder for finder in sys.meta_path if finder is not self]
             for owner, name, original, ours in self._replaced:
@@ -195,7 +220,7 @@ class _Methods:
     def _replace_later(self, module: ModuleType) -> None:
         """Replaces the methods of a module that was imported while there are calls."""
         with self._lock:
-            if self.n_calls:
+            if self.are_replaced:
                 self._replace_in(module)
 
     def _replace_in(self, module: ModuleType) -> None:

@@ -5,15 +5,16 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from numbers import Integral, Real
-from types import MappingProxyType, TracebackType
-from typing import Any, Final, Self
+from types import TracebackType
+from typing import Any, Final, Protocol, Self
 
 from evaluand.core.errors import DataError, kind_of
-from evaluand.core.system import call_after_fork
 
 
+@dataclass
 class Spending:
     """The usage of requests, in total or for one call or judgement.
 
@@ -32,30 +33,27 @@ class Spending:
         is_reported: whether the code of the call has reported its usage itself.
     """
 
-    # What most calls never have is here and not in each of them
-    n_requests = 0
-    n_failed = 0
-    n_known = 0
-    input_tokens = 0
-    output_tokens = 0
-    cached_input_tokens = 0
-    stored_input_tokens = 0
-    reasoning_tokens = 0
-    cost: Mapping[str, float] = MappingProxyType({})
-    n_without_tokens = 0
-    n_without_cost = 0
-    models: frozenset[str] = frozenset()
-    seconds = 0.0
-    refusal = ""
-    is_reported = False
-    _reported: frozenset[str] = frozenset()
+    n_requests: int = 0
+    n_failed: int = 0
+    n_known: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_input_tokens: int = 0
+    stored_input_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost: dict[str, float] = field(default_factory=dict)
+    n_without_tokens: int = 0
+    n_without_cost: int = 0
+    models: set[str] = field(default_factory=set)
+    seconds: float = 0.0
+    refusal: str = ""
+    is_reported: bool = field(default=False, repr=False, compare=False)
+    _reported: set[str] = field(default_factory=set, repr=False, compare=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
-    def __init__(self, **amounts: Any) -> None:
-        if amounts:
-            vars(self).update(amounts)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+    def spending(self) -> Self:
+        """Itself, as that of a `Spender`."""
+        return self
 
     @property
     def usage(self) -> dict[str, Any] | None:
@@ -83,15 +81,15 @@ class Spending:
         """Equal shares for the rows of a batch, which add up to this; whole numbers differ by at most one.
 
         Example:
-            >>> shares = Spending(n_requests=2, input_tokens=100, cost={"EUR": 0.75}).divide(3)
+            >>> shares = Spending(2, input_tokens=100, cost={"EUR": 0.75}).divide(3)
             >>> [(one.n_requests, one.input_tokens, one.cost) for one in shares]
             [(0, 33, {'EUR': 0.25}), (1, 33, {'EUR': 0.25}), (1, 34, {'EUR': 0.25})]
         """
         return [
-            Spending(
-                **vars(self)
-                | {name: getattr(self, name) * (i + 1) // n - getattr(self, name) * i // n for name in _DIVIDED}
-                | {"cost": {currency: cost / n for currency, cost in self.cost.items()}}
+            replace(
+                self,
+                **{name: getattr(self, name) * (i + 1) // n - getattr(self, name) * i // n for name in _DIVIDED},
+                cost={currency: cost / n for currency, cost in self.cost.items()},
             )
             for i in range(n)
         ]
@@ -105,21 +103,21 @@ class Spending:
             usage: of the replies, as `read_usage` returns it.
         """
         answered = requests - failed
-        with _adding[0]:  # one for all: a record is made for each call, and most calls make no request
+        with self._lock:
             self.n_requests += requests
             self.n_failed += failed
             self.n_known += known
             for name in usage.keys() & _COUNTS:
                 setattr(self, name, getattr(self, name) + usage[name])
-                self._reported |= {name}
+                self._reported.add(name)
             self.n_without_tokens += 0 if usage.keys() & _TOKENS else answered
             if "cost" in usage:
                 currency = usage.get("currency", "")
-                self.cost = {**self.cost, currency: self.cost.get(currency, 0.0) + usage["cost"]}
+                self.cost[currency] = self.cost.get(currency, 0.0) + usage["cost"]
             else:
                 self.n_without_cost += answered
             if "model" in usage:
-                self.models |= {usage["model"]}
+                self.models.add(usage["model"])
             self.seconds += usage.get("seconds", 0.0)
 
 
@@ -141,6 +139,13 @@ def spending(spent: Spending | None = None) -> Iterator[Spending]:
         yield spent
 
 
+class Spender(Protocol):
+    """What makes requests: a call, whose record is made with the first of them, or a record itself."""
+
+    def spending(self) -> Spending:
+        """The record of what it has used, in all attempts."""
+
+
 class Block:
     """A block whose requests, in its thread or task, are added to some records.
 
@@ -148,7 +153,11 @@ class Block:
     """
 
     def __init__(self, *records: Spending) -> None:
-        self.records = records
+        self._records = records
+
+    @property
+    def records(self) -> Sequence[Spending]:
+        return self._records
 
     def __enter__(self) -> Self:
         active_blocks.set((*active_blocks.get(), self))
@@ -159,7 +168,7 @@ class Block:
     ) -> None:
         """Ends it and the blocks within it; of recordings, which may be closed anywhere, it alone."""
         blocks = active_blocks.get()
-        if blocks and blocks[-1] is self:
+        if blocks and blocks[-1] is self:  # nearly always
             active_blocks.set(blocks[:-1])
         elif self in blocks:
             at = blocks.index(self)
@@ -272,12 +281,5 @@ _COUNTS: Final = (*_TOKENS, "cached_input_tokens", "stored_input_tokens", "reaso
 _DIVIDED: Final = ("n_requests", "n_failed", "n_known", *_COUNTS)
 
 
-def _forget() -> None:
-    """Resets the state in a forked process, where nobody ends what another thread has begun."""
-    _adding[0] = threading.Lock()
-
-
-_adding: Final = [threading.Lock()]
-call_after_fork(_forget)
 active_blocks: ContextVar[tuple[Block, ...]] = ContextVar("evaluand.blocks", default=())
 """The blocks of this thread or task, the outermost first."""

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, ForwardRef, Generic, NamedTuple, Protocol, Self, TypeVar, final, overload
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
@@ -251,14 +252,9 @@ class Task(ABC, Generic[Input, Output]):
 
         If the task declares an input type, such as a pydantic model, the input is converted to it.
         """
-        declared = self._input_type
+        declared = input_type(self)
         input = declared.read(request.input) if declared else request.input
         return self._invoke(input, request.task_span, request)
-
-    @functools.cached_property
-    def _input_type(self) -> Typed | None:
-        """Kept, since each call asks."""
-        return input_type(self)
 
     def _invoke(self, input: Any, task_span: TaskSpan, request: Request | None = None) -> Any:
         """Call `do_run` with the parameters that it takes; outside of runs, the seed is that of a run with seed 0."""
@@ -304,7 +300,12 @@ def types_of(task: Task[Any, Any]) -> tuple[Any, Any]:
 
 def input_type(task: Task[Any, Any]) -> Typed | None:
     """The type as which a task reads its inputs; None if it takes them as they are."""
-    return typed(types_of(task)[0])
+    if not isinstance(task, FunctionTask):
+        return typed(types_of(task)[0])
+    cached = _input_types.get(task)
+    if cached is None:
+        cached = _input_types[task] = (typed(types_of(task)[0]),)
+    return cached[0]
 
 
 class HasDoRun(Protocol):
@@ -361,7 +362,7 @@ class FunctionTask(Task[Any, Any]):
         extras = {name: getattr(request, name) for name in self._extras} if self._extras else {}
         if self.spread:
             return self.function(**self._arguments(request.input), **extras)
-        declared = self._input_type
+        declared = input_type(self)
         return self.function(declared.read(request.input) if declared else request.input, **extras)
 
     def identify(self) -> Identity:
@@ -514,3 +515,6 @@ def _types_of_class(cls: Any) -> tuple[Any, Any]:
     unknown = (TypeVar, ForwardRef)
     input, output = (declared if isinstance(a, unknown) else a for a, declared in zip(bound, annotated, strict=True))
     return input, output
+
+
+_input_types: WeakKeyDictionary[FunctionTask, tuple[Typed | None]] = WeakKeyDictionary()  # since each call asks

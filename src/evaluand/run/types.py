@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 
 
-_PLAIN: Final = (str, int, float, bool)
-"""Types of values that need no pydantic, which takes 130 ms to load."""
+_PLAIN: Final = frozenset((str, int, float, bool))
+"""Types whose values are read without pydantic, which takes 130 ms to load: in the time of the first call."""
+_MOST_FLOAT: Final = 1 << 1023
 
 
 class Typed:
@@ -39,15 +40,6 @@ class Typed:
 
     def __init__(self, type: Any) -> None:
         self.type = type
-        self._is_plain = type in _PLAIN
-
-    def __reduce__(self) -> Any:
-        return typed, (self.type,)
-
-    @property
-    def name(self) -> str:
-        """The name of the type in messages."""
-        return self.type.__name__ if inspect.isclass(self.type) else str(self.type).replace("typing.", "")
 
     @functools.cached_property
     def _validator(self) -> Any:
@@ -59,10 +51,17 @@ class Typed:
 
         return ValidationError
 
+    @property
+    def name(self) -> str:
+        """The name of the type in messages."""
+        return self.type.__name__ if inspect.isclass(self.type) else str(self.type).replace("typing.", "")
+
     def read(self, value: Any) -> Any:
         """Convert a value to the type."""
-        if self._is_plain and type(value) is self.type and (type(value) is not str or value.isascii()):
+        if type(value) is self.type and self.type in _PLAIN:  # most inputs
             return value
+        if type(value) is int and self.type is float and abs(value) < _MOST_FLOAT:
+            return float(value)
         try:
             return self._validator.validate_python(value, strict=True)
         except self._invalid as error:
@@ -105,7 +104,7 @@ def typed(type: Any) -> Typed | None:
     """The `Typed` of a type; None if it admits anything, or pydantic does not support it."""
     if type in (None, Any, object) or isinstance(type, str | TypeVar | typing.ForwardRef):
         return None
-    if type not in _PLAIN:
+    if not (inspect.isclass(type) and type in _PLAIN):
         from pydantic import PydanticUserError
 
         try:

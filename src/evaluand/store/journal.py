@@ -53,7 +53,7 @@ from evaluand.store.slots import PAGE_MASK, PAGE_SLOTS, SlotIndex
 
 MOST_SLOTS = 1 << 28
 SYNC_SECONDS = 1.0
-_ASK_SECONDS: Final = 0.01  # by a clock that counts while the machine sleeps
+ASK_SECONDS: Final = 0.01  # by a clock that counts while the machine sleeps
 _BRACE = ord("{")
 _MOST_GAPS, _LEAST_LINE = 4096, 16  # a growing log has one shard for each line, and few shards without lines
 _AHEAD_BYTES: Final = 1 << 18
@@ -171,7 +171,7 @@ class WorkLog:
     def holds(self) -> bool:
         """Whether what this worker writes now counts; leases and log are asked a hundred times a second at most."""
         now = boot_seconds()
-        if now - self._asked > _ASK_SECONDS:
+        if now - self._asked > ASK_SECONDS:
             if not self.leases.holds() or self._log.is_removed():
                 return False
             self._asked = now
@@ -181,12 +181,10 @@ class WorkLog:
         """Appends finished units: complete lines, each `[slot,…]` and a line feed.
 
         Returns:
-            Whether this worker still holds its shards; if not, others repeat what these lines say.
+            Whether this worker still holds its shards; if not, nothing was written.
         """
         now = boot_seconds()
-        if (now - self._asked > _ASK_SECONDS and not self.holds()) or not self._append(lines):
-            return False
-        if boot_seconds() - now > _ASK_SECONDS and not self.holds():  # the process was stopped meanwhile
+        if (now - self._asked > ASK_SECONDS and not self.holds()) or not self._append(lines):
             return False
         if now - self._synced > SYNC_SECONDS:
             self._synced = now

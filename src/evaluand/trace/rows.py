@@ -43,7 +43,7 @@ def restore(trace: Trace, rows: Iterable[Sequence[Any]]) -> None:
     for span in trace._spans:
         if span.end_ns is None and span._status:  # it ended at an unknown time
             del span._is_open
-    trace._next_number = itertools.count(max(numbers) + 1).__next__
+    trace._numbers = itertools.count(max(numbers) + 1)
 
 
 def _row(span: Span, origin: int) -> list[Any]:

@@ -109,9 +109,10 @@ class Span(Tracer):
         if attributes:
             self._put(hide_arguments(attributes))
         # A number is taken and a span appended in one step each, so threads lose nothing; `Trace.spans` sorts.
-        self.number = trace._next_number()
+        self.number = next(trace._numbers)
         self.start_ns = perf_counter_ns() + trace._clock_offset if timestamp is None else nanoseconds(timestamp)
-        trace._store(self)
+        if trace.stores_spans:
+            trace._spans.append(self)
         for watcher in trace._watchers:
             watcher.opened(self)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from operator import attrgetter
 from time import perf_counter_ns, time_ns
@@ -54,8 +54,7 @@ class Trace:
         self._stack_traces = stack_traces
         self.stores_spans = store_spans
         self._spans: list[Span] = []
-        self._store: Callable[[Span], None] = self._spans.append if store_spans else _discard
-        self._next_number: Callable[[], int] = itertools.count().__next__
+        self._numbers = itertools.count()
         self._clock_offset = time_ns() - perf_counter_ns()
 
     @classmethod
@@ -182,7 +181,3 @@ class Trace:
 
 
 _making_ids = threading.Lock()
-
-
-def _discard(span: Span) -> None:
-    """Do not store a span."""

@@ -385,13 +385,9 @@ _OPTION_ADVICE: Final = {
 def _read_spending(usage: Mapping[str, Any]) -> Spending:
     """Read the stored usage of a score."""
     cost = {} if usage.get("cost") is None else {usage.get("currency") or "": usage["cost"]}
-    return Spending(
-        n_requests=usage.get("requests") or 0,
-        n_failed=usage.get("failed") or 0,
-        input_tokens=usage.get("input_tokens") or 0,
-        output_tokens=usage.get("output_tokens") or 0,
-        cost=cost,
-    )
+    counts = (usage.get(name) or 0 for name in ("requests", "failed", "input_tokens", "output_tokens"))
+    requests, failed, input_tokens, output_tokens = counts
+    return Spending(requests, failed, input_tokens=input_tokens, output_tokens=output_tokens, cost=cost)
 
 
 def _read_result(row: Mapping[str, Any], spec: Mapping[str, Any], source: Mapping[str, Any]) -> Result:
