@@ -332,7 +332,7 @@ def test_methods_are_replaced_only_during_calls(server: ScriptedServer) -> None:
 def test_a_call_that_begins_during_other_work_is_observed_after_that_has_ended(server: ScriptedServer) -> None:
     before, own = httpx2.Client.send, Spending()
     with observable(True):
-        late = Capture(None, own)
+        late = Capture(None, lambda: own, is_on=True)
         late.__enter__()
     chat({"root": server.url("chat").removesuffix("/v1")})
     late.__exit__(None, None, None)

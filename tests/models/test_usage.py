@@ -272,7 +272,7 @@ def test_costs_are_shown_with_two_significant_digits_at_least(cost: float, text:
 
 
 def test_a_recording_that_ends_within_a_block_ends_alone() -> None:
-    recording = Capture(is_on=False)
+    recording = Capture(None, None, is_on=False)
     recording.__enter__()
     with spending() as spent:
         count(requests=1)

@@ -38,7 +38,7 @@ class RecordingSession:
         self.place = app.place
         self._annotations = _to_annotations(None, tags, meta)
         self.writer = app.open_writer(self)
-        self._capture = Capture(is_on=app.policy is None or app.policy.observe_models)
+        self._capture = Capture(None, None, is_on=app.policy is None or app.policy.observe_models)
         self._numbers = array("q")
 
     @property

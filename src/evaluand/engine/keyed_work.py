@@ -368,7 +368,7 @@ class KeyedWork(Generic[U]):
         self.lane.leases.reopen(missing)
 
     def _claimed(self) -> Iterator[U]:
-        asked = -math.inf  # whether this worker still has its claims
+        asked = -math.inf  # when it was asked whether this worker still has its claims
         while not self.sealed() and self._holds() and (claim := self.lane.leases.claim(len(self.lane.shards))):
             shard, takers = claim
             self._claims += 1

@@ -185,8 +185,8 @@ class Grader:
     def _counted(self, spent: Spending) -> AbstractContextManager[Any]:
         """A block whose requests are counted."""
         if self.account:
-            return self.account.charge(spent, is_traced=False)
-        return Capture(None, spent, is_on=self.policy.observe_models, is_traced=False)
+            return self.account.charge(lambda: spent, is_traced=False)
+        return Capture(None, lambda: spent, self.policy.observe_models, is_traced=False)
 
     def _batch(self, unit: Unit) -> list[list[Any]]:
         """The arguments of all pieces of all the rows of a batch, as columns."""

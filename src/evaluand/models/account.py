@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from evaluand.engine.budget import CODE, Budget, BudgetReached
 from evaluand.engine.policy import Policy, Prices
-from evaluand.models.capture import Capture
+from evaluand.models.capture import Capture, MakeOwn
 from evaluand.models.prices import default_prices
-from evaluand.models.usage import Spender, Spending, active_spendings
+from evaluand.models.usage import Spending, active_spendings
 from evaluand.store.journal import WorkLog
 
 _READ_SECONDS: Final = 1.0  # between two looks at what other processes have noted
@@ -84,16 +84,16 @@ class Account(Spending):
             self.budget.count_earlier(self._work, self._log.spent)
         return self.budget.reason if self.n_requests or self._log.spent else ""
 
-    def charge(self, spender: Spender, *, is_traced: bool = True) -> AbstractContextManager[Any]:
+    def charge(self, make_own: MakeOwn, *, is_traced: bool = True) -> AbstractContextManager[Any]:
         """A block that counts the requests of a call, and raises BudgetReached if one was refused.
 
         It is raised even if the code of the call has handled that error.
 
         Args:
-            spender: the call.
+            make_own: as of `Capture`.
             is_traced: whether requests by the SDKs of services are spans of the current trace.
         """
-        return Capture(self, spender, is_on=self.observes_models, is_traced=is_traced)
+        return Capture(self, make_own, self.observes_models, is_traced)
 
 
 class _Gathered:

@@ -25,12 +25,13 @@ from evaluand.core.late_imports import find_behind
 from evaluand.core.system import call_after_fork
 from evaluand.engine.budget import CODE, BudgetReached
 from evaluand.engine.observation import machinery
-from evaluand.models.usage import Block, Spender, Spending, active_blocks, count
+from evaluand.models.usage import Block, Spending, active_blocks, count
 from evaluand.trace.spans import Span
 
 if TYPE_CHECKING:
     from evaluand.models.captured import CapturedRequest
 
+MakeOwn = Callable[[], Spending]
 MODULES: Final = ("httpx", "httpx2", "google.genai._api_client")
 """The modules whose methods are replaced; see `evaluand.models.captured.methods_of`."""
 
@@ -43,7 +44,8 @@ class Capture(Block):
 
     Args:
         account: what the requests are counted against, beside the call.
-        spender: the call; None for a recording, which counts nothing.
+        make_own: gives the record of the call, which is made with its first request: most calls make none. None for a
+            recording, which counts nothing.
         is_on: whether they are observed.
         is_traced: whether they are spans of the current trace.
 
@@ -52,31 +54,25 @@ class Capture(Block):
     """
 
     _is_over = False
-    _own: Spending | None = None  # the record of the call, once it was asked for
+    _own: Spending | None = None
 
-    def __init__(
-        self,
-        account: Spending | None = None,
-        spender: Spender | None = None,
-        *,
-        is_on: bool = True,
-        is_traced: bool = True,
-    ) -> None:
-        self._account, self._spender = account, spender
+    def __init__(self, account: Spending | None, make_own: MakeOwn | None, is_on: bool, is_traced: bool = True) -> None:
+        self._account, self._make_own = account, make_own
         self.is_on, self.is_traced = is_on, is_traced
         self.requests: set[CapturedRequest] = set()  # whose answers have not been read
         self._amounts: list[dict[str, Any]] = []
 
     @property
     def records(self) -> Sequence[Spending]:
-        if self._spender is None:
+        if self._make_own is None:
             return ()
-        self._own = self._spender.spending()
+        with _methods.lock:
+            self._own = self._make_own()
         return (self._own,) if self._account is None else (self._account, self._own)
 
     def __enter__(self) -> Self:
         """Begins to observe; a recording counts nothing, so it leaves that to the call in which it is made, if any."""
-        if self._spender is not None or current_capture() is None:
+        if self._make_own is not None or current_capture() is None:
             Block.__enter__(self)
         if self.is_on:
             _methods.blocks.add(self)
@@ -86,7 +82,7 @@ class Capture(Block):
 
     def add(self, **amounts: Any) -> None:
         """Counts a request, at the end of the block if it goes on."""
-        if self._spender is None or self._is_over:
+        if self._make_own is None or self._is_over:
             count(**amounts)
         else:
             self._amounts.append(amounts)
@@ -95,8 +91,8 @@ class Capture(Block):
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         try:
-            if self._spender is not None and (self.requests or self._amounts):
-                self._settle(self._spender.spending())
+            if self._make_own is not None and (self.requests or self._amounts):
+                self._settle(self.records[-1])
         finally:
             Block.__exit__(self, kind, error, where)
             if self.is_on:
@@ -166,7 +162,7 @@ framework_request: ContextVar[Span | None] = ContextVar("evaluand.framework_requ
 """The span that the callbacks of a framework have opened in this context for a request to a model."""
 framework_spans: Final[list[Callable[[], Span | None]]] = []
 """Functions that know the current span where a framework keeps track of it."""
-_OFF: Final = Capture(is_on=False)
+_OFF: Final = Capture(None, None, is_on=False)
 
 
 class _Methods:
@@ -179,17 +175,17 @@ class _Methods:
     def __init__(self) -> None:
         self.blocks: set[object] = set()
         self.are_replaced = False
-        self._lock = threading.Lock()
+        self.lock = threading.RLock()
         self._replaced: list[tuple[type, str, Any, Any]] = []
         self._known: dict[tuple[type, str], tuple[Any, Any]] = {}
         call_after_fork(self._renew_lock)
 
     def _renew_lock(self) -> None:
-        self._lock = threading.Lock()
+        self.lock = threading.RLock()
 
     def replace(self) -> None:
         """Replaces them, for a block that was added."""
-        with self._lock:
+        with self.lock:
             if not self.are_replaced:
                 sys.meta_path = [self, *sys.meta_path]  # a new list: other threads may be going through the old one
                 for name in MODULES:
@@ -200,7 +196,7 @@ class _Methods:
 
     def restore(self) -> None:
         """Restores them, unless there are blocks."""
-        with self._lock:
+        with self.lock:
             was_replaced, self.are_replaced = self.are_replaced, False
             if not was_replaced or self.blocks:
                 self.are_replaced = was_replaced
@@ -219,7 +215,7 @@ class _Methods:
 
     def _replace_later(self, module: ModuleType) -> None:
         """Replaces the methods of a module that was imported while there are calls."""
-        with self._lock:
+        with self.lock:
             if self.are_replaced:
                 self._replace_in(module)
 

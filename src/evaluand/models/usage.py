@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from numbers import Integral, Real
 from types import TracebackType
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Self
 
 from evaluand.core.errors import DataError, kind_of
 
@@ -50,10 +50,6 @@ class Spending:
     is_reported: bool = field(default=False, repr=False, compare=False)
     _reported: set[str] = field(default_factory=set, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
-
-    def spending(self) -> Self:
-        """Itself, as that of a `Spender`."""
-        return self
 
     @property
     def usage(self) -> dict[str, Any] | None:
@@ -139,13 +135,6 @@ def spending(spent: Spending | None = None) -> Iterator[Spending]:
         yield spent
 
 
-class Spender(Protocol):
-    """What makes requests: a call, whose record is made with the first of them, or a record itself."""
-
-    def spending(self) -> Spending:
-        """The record of what it has used, in all attempts."""
-
-
 class Block:
     """A block whose requests, in its thread or task, are added to some records.
 
@@ -168,11 +157,10 @@ class Block:
     ) -> None:
         """Ends it and the blocks within it; of recordings, which may be closed anywhere, it alone."""
         blocks = active_blocks.get()
-        if blocks and blocks[-1] is self:  # nearly always
-            active_blocks.set(blocks[:-1])
-        elif self in blocks:
+        if self in blocks:
             at = blocks.index(self)
-            active_blocks.set(blocks[:at] if self.records else blocks[:at] + blocks[at + 1 :])
+            within = blocks[at + 1 :]
+            active_blocks.set(blocks[:at] + within if within and not self.records else blocks[:at])
 
 
 def report_usage(

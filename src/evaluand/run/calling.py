@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 from evaluand.core import identity as ids
-from evaluand.core.system import call_after_fork
 from evaluand.data.dataset import Example
 from evaluand.engine.engine import Code, Recipe, UnitCodec
 from evaluand.engine.outcome import Outcome
@@ -39,11 +37,9 @@ class Call:
     def __str__(self) -> str:
         return f"_index_ {self.example.index}, replication {self.replication}"
 
-    def spending(self) -> Spending:
-        """What it has used, in all attempts; made with its first request, since most calls make none."""
-        with _making[0]:
-            self.spent = self.spent or Spending()
-            return self.spent
+    def make_spent(self) -> Spending:
+        self.spent = self.spent or Spending()
+        return self.spent
 
     def request(self, span: TaskSpan, seed: int, policy: Policy) -> Request:
         """The request to the task, with a copy of a mutable input."""
@@ -53,14 +49,7 @@ class Call:
         return Request(*of_example, self.replication, self.digest, seed, policy.timeout, policy.rate_limit)
 
 
-def _forget() -> None:
-    """Resets the state in a forked process, which does not have the thread that holds the lock."""
-    _making[0] = threading.RLock()
-
-
 _MUTABLE: Final = (list, dict)
-_making: Final = [threading.RLock()]
-call_after_fork(_forget)
 
 
 def pack_call(call: Call) -> bytes:
@@ -103,11 +92,11 @@ class Calling:
         )
 
     def call(self, call: Call) -> Any:
-        with self._begin(call) as span, self.account.charge(call):
+        with self._begin(call) as span, self.account.charge(call.make_spent):
             return self.task.call(call.request(span, self.seed, self.policy))
 
     async def call_async(self, call: Call) -> Any:
-        with self._begin(call) as span, self.account.charge(call):
+        with self._begin(call) as span, self.account.charge(call.make_spent):
             return await self.task.call(call.request(span, self.seed, self.policy))
 
     def _begin(self, call: Call) -> TaskSpan:

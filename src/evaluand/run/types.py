@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import UUID
 
 if TYPE_CHECKING:
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import TypeAdapter
 
 Made = TypeVar("Made")
 
@@ -41,16 +41,6 @@ class Typed:
     def __init__(self, type: Any) -> None:
         self.type = type
 
-    @functools.cached_property
-    def _validator(self) -> Any:
-        return adapter_of(self.type).validator
-
-    @functools.cached_property
-    def _invalid(self) -> "type[ValidationError]":
-        from pydantic import ValidationError
-
-        return ValidationError
-
     @property
     def name(self) -> str:
         """The name of the type in messages."""
@@ -62,22 +52,27 @@ class Typed:
             return value
         if type(value) is int and self.type is float and abs(value) < _MOST_FLOAT:
             return float(value)
+        from pydantic import ValidationError
+
+        validator = adapter_of(self.type).validator
         try:
-            return self._validator.validate_python(value, strict=True)
-        except self._invalid as error:
+            return validator.validate_python(value, strict=True)
+        except ValidationError as error:
             if not isinstance(value, str | list | Mapping):  # JSON writes a date as text, but it is not text
                 raise
             try:
                 text = json.dumps(value, default=_to_json)
             except (TypeError, ValueError):
                 raise error from None
-        return self._validator.validate_json(text, strict=True)
+        return validator.validate_json(text, strict=True)
 
     def fault(self, value: Any) -> str | None:
         """Why a value is not of the type, with the place in the value; None if it is."""
+        from pydantic import ValidationError
+
         try:
             self.read(value)
-        except self._invalid as error:
+        except ValidationError as error:
             first = error.errors(include_url=False, include_context=False, include_input=False)[0]
             place, message = ".".join(map(str, first["loc"])), first["msg"][:1].lower() + first["msg"][1:]
             return f"{place}: {message}" if place else message
@@ -170,9 +165,8 @@ def _resolved(annotations: Mapping[str, Any], names: Mapping[str, Any], owner: t
 def _resolve(argument: Any, cls: type) -> Any:
     if not isinstance(argument, typing.ForwardRef | str):
         return argument
-    text = argument if isinstance(argument, str) else argument.__forward_arg__
     names = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
-    return _resolved({"it": text}, names, cls).get("it", argument)
+    return _resolved({"it": argument}, names, cls).get("it", argument)
 
 
 def _substitute(argument: Any, bound: Mapping[Any, Any]) -> Any:
