@@ -120,7 +120,8 @@ async def sdk_observed(url: str) -> Ask:
     observable(True).__enter__()  # for all requests, as a run does
 
     async def ask_observed(number: int) -> Any:
-        with Trace.start("answer").root, Capture(Spending()):
+        own = Spending()
+        with Trace.start("answer").root, Capture(None, lambda own=own: own, is_on=True):
             return await ask(number)
 
     return ask_observed

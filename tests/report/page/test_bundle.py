@@ -7,8 +7,6 @@ import gzip
 import json
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -299,14 +297,3 @@ def test_settings_of_a_checkout_write_no_page(tmp_path: Path, monkeypatch: pytes
     (tmp_path / "evaluand.toml").write_text("[view]\nbundle = 'src'\n")
     assert "view.bundle: names a file to write, which evaluand.toml cannot" in Folder(tmp_path).refused("view")
     assert not (tmp_path / "src").exists()
-
-
-@pytest.mark.slow
-def test_the_page_needs_no_pandas_and_leaves_it_to_others() -> None:
-    code = (
-        "import sys; from evaluand.cli.view import _leave_pandas_out; import pyarrow as pa; _leave_pandas_out()\n"
-        "pa.array(['a']); assert 'pandas' not in sys.modules\n"
-        "import pandas; print(pandas.DataFrame({'a': [1]}).shape)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr) == ("(1, 1)\n", "")
