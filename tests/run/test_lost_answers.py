@@ -153,6 +153,21 @@ def test_a_missing_journal_of_open_work_is_damage(store: DirectoryStore) -> None
         assert run(store).receipt.called == ROWS
 
 
+def test_a_run_that_is_sealed_while_it_is_verified_has_lost_no_journal(
+    store: DirectoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop(store)
+    exists = store.journals.exists
+
+    def exists_once_another_has_sealed(kind: str, id: str) -> bool:
+        run(DirectoryStore(store.root))
+        return exists(kind, id)
+
+    monkeypatch.setattr(store.journals, "exists", exists_once_another_has_sealed)
+    assert verify(store, "runs", store.ids("runs")[0]) == []
+    assert store.is_sealed("runs", store.ids("runs")[0])
+
+
 def test_a_damaged_table_costs_no_grade_of_another_scorer(store: DirectoryStore) -> None:
     scorers = {"alike": FunctionScorer(alike, version="1"), "same": FunctionScorer(same, version="1")}
     graded = run(store)

@@ -160,8 +160,9 @@ class FolderStore:
 
     def _has_lost_journal(self, kind: str, id: str) -> bool:
         """Whether an open artifact has no journal, although it had one from its beginning."""
-        sealed, opened = self.folder(kind, id).states([SEALED, OPEN])
-        return sealed is None and opened is not None and not self.journals.exists(kind, id)
+        looks = (self.folder(kind, id).states([SEALED, OPEN]) for _ in range(2))  # who seals it removes the journal
+        is_open = (sealed is None and opened is not None for sealed, opened in looks)
+        return next(is_open) and not self.journals.exists(kind, id) and next(is_open)
 
     def checks(self, kind: str, id: str) -> dict[str, dict[str, Any]]:
         folder, outcomes = self.folder(kind, id), dict[str, dict[str, Any]]()
