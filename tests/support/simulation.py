@@ -273,7 +273,7 @@ class Simulation:
                 stack.enter_context(patch.object(module, name, getattr(module, name)))
             for module in (leases, journal, segments, keyed_work, garbage, references, user_cache):
                 stack.enter_context(patch.object(module, "time", simulated_time))
-            for module in (leases, journal):
+            for module in (leases, journal, keyed_work):
                 stack.enter_context(patch.object(module, "boot_seconds", self.boot_seconds))
             for module in (system, temporary):
                 stack.enter_context(patch.object(module, "is_alive", self.is_alive))
