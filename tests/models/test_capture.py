@@ -340,6 +340,30 @@ def test_a_call_that_begins_during_other_work_is_observed_after_that_has_ended(s
     assert httpx2.Client.send is before
 
 
+def test_methods_are_replaced_within_every_block_however_blocks_of_threads_begin_and_end() -> None:
+    original = httpx2.Client.send
+    unobserved: list[int] = []
+
+    def make_calls(thread: int) -> None:
+        for _ in range(2000):
+            with Capture(None, Spending, is_on=True):
+                if httpx2.Client.send is original:
+                    unobserved.append(thread)
+
+    threads = [threading.Thread(target=make_calls, args=(number,)) for number in range(4)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert unobserved == []
+    assert httpx2.Client.send is original
+
+
 def test_a_method_that_others_replace_during_a_call_stays_theirs(
     server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
